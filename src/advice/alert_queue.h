@@ -2,7 +2,6 @@
 /* The queue of alerts to send: which events are folded into one alert, and which alert comes next. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/event.h"
 #include <jansson.h>
 

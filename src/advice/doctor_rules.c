@@ -4,11 +4,8 @@
 #include "advice/problem_rules.h"
 #include "base/parse.h"
 #include "model/database_facts.h"
-#include "model/fleet.h"
-#include "model/names.h"
 #include "model/redis_facts.h"
 #include "model/world.h"
-#include "settings/settings.h"
 #include <stdio.h>
 #include <string.h>
 

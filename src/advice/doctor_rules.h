@@ -2,7 +2,6 @@
 /* Checks of doctor beside problems: Redis, databases, the machine, workers, and what is in order. */
 #pragma once
 
-#include "base/macro.h"
 #include "wire/quoted.h"
 
 struct database_facts;

@@ -2,7 +2,6 @@
 /* Advice on leaks; see the header. */
 #include "advice/leak.h"
 #include "base/parse.h"
-#include "model/names.h"
 #include "model/world.h"
 #include <stdio.h>
 

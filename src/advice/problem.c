@@ -4,9 +4,7 @@
 #include "base/argv.h"
 #include "base/memstream.h"
 #include "base/text.h"
-#include "model/fleet.h"
 #include "model/names.h"
-#include "wire/quoted.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

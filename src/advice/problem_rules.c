@@ -5,15 +5,10 @@
 #include "model/counts.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
-#include "settings/redis_url.h"
-#include "wire/quoted.h"
 #include <stdio.h>
-#include <string.h>
 
 /* How long a clock jump is reported. */
 #define DOUBT_USEC USEC_PER_HOUR

@@ -5,7 +5,6 @@
 
 #include "advice/problem.h"
 #include "model/fleet.h"
-#include <sys/types.h>
 
 /* A connection to Redis. */
 struct problem_redis {

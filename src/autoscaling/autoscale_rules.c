@@ -8,11 +8,9 @@
 #include "continuity/codec.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
 #include "model/preload.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include "settings/limits.h"
 #include <stdio.h>

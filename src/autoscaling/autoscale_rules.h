@@ -15,7 +15,6 @@
 #pragma once
 
 #include "advice/doctor_rules.h"
-#include "base/macro.h"
 
 struct codec_reader;
 struct codec_writer;

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers autoscaling as a subsystem of the daemon, and shows it in status, metrics and doctor. */
 #include "autoscaling/autoscaling.h"
-#include "advice/problem.h"
-#include "autoscaling/autoscale_rules.h"
 #include "autoscaling/foreign_consumers.h"
 #include "daemon/poll/queue_reading.h"
-#include "daemon/runtime/runtime.h"
-#include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
 #include "wire/metrics.h"
 #include "wire/varlink.h"
 #include <stdio.h>
-#include <string.h>
 
 /* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
 #define WAKE_POLL_USEC (250 * USEC_PER_MSEC)

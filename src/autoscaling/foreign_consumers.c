@@ -2,8 +2,6 @@
 /* Counts the processes of one server that are not workers of this host; see the header. */
 #include "autoscaling/foreign_consumers.h"
 #include "io/clock.h"
-#include "model/queues.h"
-#include <string.h>
 
 /* Consumers read per count. Further ones are assumed to be like those read. */
 #define READ_MAX 2000

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses numbers, durations, sizes and signals strictly, and formats durations and sizes. */
 #include "base/parse.h"
-#include "base/macro.h"
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>

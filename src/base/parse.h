@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stddef.h>
 
 /* All parsers consume the whole text or fail. Blanks are not skipped unless stated. Parsers return 0, -EINVAL
  * if the text has another format, or -ERANGE if the value is out of bounds or overflows. After an error, *ret

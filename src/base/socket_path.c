@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The default path of the control socket, and the paths derived from a socket's path. */
 #include "base/socket_path.h"
-#include "base/macro.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,7 @@
 /* The ledger of starts and of signals that must not be sent twice. */
 #include "continuity/ledger.h"
 #include "model/fleet.h"
-#include "settings/traits.h"
 #include <stdio.h>
-#include <string.h>
 
 #define LEDGER_MAGIC   "sqmgr.lg"
 #define LEDGER_VERSION 1

@@ -11,12 +11,9 @@
  * word, and another epoch once the slot is in use again. */
 #pragma once
 
-#include "base/macro.h"
 #include "decide/plan.h"
 #include "settings/settings.h"
 #include <stdatomic.h>
-#include <stddef.h>
-#include <sys/types.h>
 
 struct worker;
 

@@ -6,8 +6,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "settings/database_url.h"
-#include "settings/redis_url.h"
-#include <string.h>
 
 /* Magic, version, length and checksum of the payload. */
 #define STATE_MAGIC "sqmgr.st"

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "model/describe.h"
-#include "model/fleet.h"
 
 struct world;
 struct codec_writer;

@@ -2,7 +2,6 @@
 /* The command line: the tables of commands and options, --help, the check of the command line and its
  * completion by shells, all by these tables. */
 #include "base/argv.h"
-#include "base/parse.h"
 #include "base/socket_path.h"
 #include "base/text.h"
 #include "config.h"

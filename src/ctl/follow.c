@@ -2,7 +2,6 @@
 /* The commands that show replies until something has ended: `status` and `events`, once or continuously,
  * `restart` and `rollback` until sqmgr has carried them out. By one call with many replies, or by the same
  * call each second; after the connection was lost they reconnect. */
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/ctl.h"
 #include "ctl/output.h"

@@ -2,11 +2,9 @@
 /* Shows status, workers and events as sentences and tables. */
 #include "ctl/render.h"
 #include "base/memstream.h"
-#include "base/parse.h"
 #include "base/text.h"
 #include "ctl/output.h"
 #include "wire/reply.h"
-#include <string.h>
 
 enum column {
         COLUMN_WORKER,

@@ -5,7 +5,6 @@
 #include "base/memstream.h"
 #include "base/text.h"
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <termios.h>

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "wire/reply.h"
 #include <stdarg.h>
-#include <string.h>
 
 /* Workers that need attention come first. */
 static double state_rank(json_t *worker)

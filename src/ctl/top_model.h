@@ -2,7 +2,6 @@
 /* Model of `top`: its state, rows and lines, and what each key does. No I/O, no clock. */
 #pragma once
 
-#include "base/macro.h"
 #include "ctl/render.h"
 
 #define TOP_ID_MAX       64

@@ -3,16 +3,12 @@
  * sqmgr itself, Reload, Reexec, Ping and GetVersion, are handled here. */
 #include "daemon/service.h"
 #include "config.h"
-#include "daemon/runtime/subsystem.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/users.h"
-#include "model/fleet.h"
-#include "model/names.h"
 #include "model/world.h"
 #include <grp.h>
 #include <malloc.h>
-#include <string.h>
 
 int control_new(const struct control_host *host, struct control **ret)
 {

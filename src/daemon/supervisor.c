@@ -17,19 +17,15 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/exit_log.h"
 #include "daemon/workers/exits.h"
-#include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/side_start.h"
 #include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
 #include "io/clock.h"
-#include "io/host.h"
 #include "io/launcher.h"
-#include "io/ledger_file.h"
 #include "io/log.h"
 #include "io/own_program.h"
 #include "io/program.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/world.h"
@@ -43,7 +39,6 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 /* The queues are read with every sixth regular poll of the workers. */
 #define QUEUES_POLL_EACH 6

@@ -6,7 +6,6 @@
  * are DATABASE_ROWS_MAX and DATABASE_BYTES_MAX for a batch. */
 #pragma once
 
-#include "base/macro.h"
 #include "settings/database_url.h"
 #include "wire/quoted.h"
 #include <systemd/sd-event.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The helper programs sqmgr-postgresql and sqmgr-sqlite: this file and one driver. sqmgr starts them, for one
  * database each. Standard input is a SOCK_SEQPACKET socket to sqmgr; the helper ends with it. */
-#include "base/macro.h"
 #include "database/driver.h"
 #include "database/messages.h"
 #include "io/clock.h"
@@ -13,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 /* Limit of replies that sqmgr has not read yet: the values of a batch, and as much again for their lengths.
  */

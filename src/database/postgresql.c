@@ -6,7 +6,6 @@
  * hold before a result is complete. A single row, which libpq collects, is bounded by RLIMIT_DATA.
  *
  * Calls of libpq do not wait, so that the time limits hold here: for each address, and for a batch. */
-#include "base/macro.h"
 #include "base/parse.h"
 #include "database/driver.h"
 #include "io/clock.h"

@@ -6,7 +6,6 @@
  * holds no lock, and the last worker that closes a file in WAL mode finishes its log, as without sqmgr. */
 #include "database/driver.h"
 #include "io/clock.h"
-#include "settings/database_url.h"
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>

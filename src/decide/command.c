@@ -3,7 +3,6 @@
 #include "decide/command.h"
 #include "model/counts.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include <stdio.h>

@@ -2,11 +2,9 @@
 /* A pass over all fleets. No I/O, no clock: the caller provides both. */
 #include "decide/pass.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_time.h"
-#include <errno.h>
 
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)
 /* Follow-up actions are planned in the same pass, but the number of rounds is bounded. */

@@ -3,7 +3,6 @@
  * wakeup. The caller provides the I/O: daemon, tests and simulator each pass their own operations. */
 #pragma once
 
-#include "base/macro.h"
 #include "decide/plan.h"
 
 struct process;

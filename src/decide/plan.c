@@ -8,9 +8,7 @@
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
-#include <errno.h>
 #include <limits.h>
 
 /* Working data of one fleet's plan. */

@@ -3,7 +3,6 @@
  * and receives actions. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/event.h"
 
 struct world;

@@ -2,7 +2,6 @@
 /* The table of frameworks that keep data in a database; each entry is defined in the framework's own folder.
  */
 #include "frameworks/database_format.h"
-#include "base/macro.h"
 #include "settings/traits.h"
 
 static const struct database_format *const formats[] = {

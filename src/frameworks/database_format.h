@@ -6,9 +6,7 @@
  * database can make both large. No statement but those of a rescue locks a row. */
 #pragma once
 
-#include "base/macro.h"
 #include "settings/database_url.h"
-#include <stdbool.h>
 #include <sys/types.h>
 
 struct database_row;

@@ -2,14 +2,11 @@
 /* A database as a framework uses it. The queries of one wakeup of sqmgr share one batch, in which each
  * statement that they need runs once; queries that arrive while it runs form the next batch. A query that
  * writes is a batch of its own. */
-#include "database/database.h"
 #include "frameworks/backends.h"
 #include "frameworks/database_format.h"
 #include "frameworks/database_view.h"
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/table.h"
-#include "servers/server.h"
-#include "settings/settings.h"
 #include "wire/json.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,10 +4,8 @@
 #include "base/printable.h"
 #include "frameworks/database_format.h"
 #include "frameworks/decode.h"
-#include "model/heartbeat_info.h"
 #include "servers/answer.h"
 #include <stdio.h>
-#include <string.h>
 
 void database_view_clear(struct database_view *view)
 {

@@ -5,7 +5,6 @@
 
 #include "database/database.h"
 #include "model/database_facts.h"
-#include "model/job.h"
 #include "model/queues.h"
 #include "model/worker.h"
 

@@ -2,11 +2,8 @@
 /* Decoders that several frameworks share; see the header. */
 #include "frameworks/decode.h"
 #include "base/printable.h"
-#include "model/job.h"
 #include "wire/json.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define HOST_MAX 255
 

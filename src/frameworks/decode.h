@@ -2,14 +2,10 @@
 /* Decoders that several frameworks share: keys, numbers, times, jobs and their outcomes. Pure. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/worker.h"
 #include <jansson.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
-#include <sys/types.h>
 
 /* No process has more jobs or threads: a larger number is garbage. */
 #define DECODE_COUNT_MAX 1000000

@@ -3,7 +3,6 @@
  * traits. */
 #pragma once
 
-#include "base/macro.h"
 #include "frameworks/title.h"
 #include "settings/traits.h"
 #include <sys/types.h>

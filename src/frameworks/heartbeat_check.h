@@ -5,7 +5,6 @@
 
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
-#include "model/worker.h"
 
 /* Returns false if no process of the framework writes this. info: NULL: none. */
 bool heartbeat_check(const struct framework *framework, const struct heartbeat *heartbeat,

@@ -2,7 +2,6 @@
 /* Dispatches each call to the heartbeat source. */
 #include "frameworks/heartbeats.h"
 #include "io/clock.h"
-#include <errno.h>
 
 struct heartbeats *heartbeats_free(struct heartbeats *heartbeats)
 {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "frameworks/inside.h"
-#include "observe/match.h"
 
 struct heartbeats;
 

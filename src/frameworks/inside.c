@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Identities of workers in namespaces of their own; see the header. */
 #include "frameworks/inside.h"
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int compare_names(const void *a, const void *b)
 {

@@ -8,11 +8,8 @@
  */
 #pragma once
 
-#include "base/macro.h"
 #include "model/names.h"
 #include "observe/match.h"
-#include <stdbool.h>
-#include <sys/types.h>
 
 /* Processes of one worker that are looked at. */
 #define INSIDE_PROCESSES_MAX 64

@@ -5,7 +5,6 @@
 #include "redis/redis.h"
 #include "redis/redis_command.h"
 #include <stdio.h>
-#include <string.h>
 
 struct queue_reader {
         const struct queues_format *format;

@@ -4,7 +4,6 @@
  * what autoscaling needs. Each framework provides one table of questions for both kinds of reading. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/queues.h"
 #include "wire/quoted.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of frameworks that keep data in Redis; each entry is defined in the framework's own folder. */
 #include "frameworks/redis_format.h"
-#include "base/macro.h"
-#include "settings/traits.h"
 
 static const struct redis_format *const formats[] = {
         &sidekiq_redis_format, &native_redis_format, &rq_redis_format,

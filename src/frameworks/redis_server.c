@@ -10,12 +10,9 @@
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
-#include "redis/redis.h"
 #include "redis/redis_command.h"
 #include "redis/redis_info.h"
 #include "redis/tls.h"
-#include "settings/redis_url.h"
-#include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -9,12 +9,9 @@
 #include "io/clock.h"
 #include "io/proc.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/world.h"
-#include "observe/match.h"
 #include "observe/observe.h"
 #include "observe/scan_throttle.h"
-#include <string.h>
 #include <sys/random.h>
 
 /* Queries for one worker in one poll. */

@@ -6,7 +6,6 @@
 #include "base/memstream.h"
 #include "config.h"
 #include "frameworks/table.h"
-#include "init/proposal_rules.h"
 #include "init/source_rules.h"
 #include "io/ini.h"
 #include "settings/errors.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Clocks and delays, in microseconds. */
 #include "io/clock.h"
-#include "base/macro.h"
-#include <assert.h>
 #include <sys/random.h>
 
 usec_t clock_now(clockid_t clock)

@@ -12,7 +12,6 @@
 #include "settings/draft.h"
 #include "settings/errors.h"
 #include "settings/settings.h"
-#include "settings/value.h"
 #include <ctype.h>
 #include <glob.h>
 #include <grp.h>

@@ -5,19 +5,14 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "io/clock.h"
-#include "io/launch_plan.h"
 #include "io/launcher.h"
 #include "io/log.h"
 #include "io/marker.h"
 #include "model/names.h"
-#include "settings/settings.h"
-#include "settings/traits.h"
-#include "wire/quoted.h"
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 

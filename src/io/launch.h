@@ -5,13 +5,9 @@
  * in the child, which reports over a socket until the command runs. */
 #pragma once
 
-#include "base/macro.h"
 #include "io/launch_plan.h"
 #include "io/ledger_file.h"
 #include "settings/redis_url.h"
-#include <stdbool.h>
-#include <sys/resource.h>
-#include <sys/types.h>
 
 struct fleet_settings;
 struct quoted; /* wire/quoted.h */

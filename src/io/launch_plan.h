@@ -4,7 +4,6 @@
  * as a file. */
 #pragma once
 
-#include "base/macro.h"
 #include "settings/settings.h"
 #include <sys/resource.h>
 

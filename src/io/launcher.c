@@ -4,7 +4,6 @@
  * the kernel the thread that does is the parent, and its end is announced to a child that asks for that. */
 #include "io/launcher.h"
 #include "base/fd.h"
-#include "io/launch_plan.h"
 #include "io/own_program.h"
 #include <fcntl.h>
 #include <limits.h>
@@ -14,12 +13,9 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #define STARTS_MAX 512

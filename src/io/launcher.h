@@ -4,7 +4,6 @@
 
 #include "io/launch_plan.h"
 #include "io/ledger_file.h"
-#include <sys/types.h>
 
 /* The name (comm) of a child until its command runs, but while it executes sqmgr-start. */
 #define LAUNCH_COMM "sqmgr-launch"

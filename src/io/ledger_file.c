@@ -4,10 +4,8 @@
 #include "base/fd.h"
 #include <fcntl.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)

@@ -3,7 +3,6 @@
 #define SD_JOURNAL_SUPPRESS_LOCATION
 #include "io/log.h"
 #include "model/names.h"
-#include "wire/quoted.h"
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>

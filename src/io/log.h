@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
 #include <syslog.h>
 
 struct event;

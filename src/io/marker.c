@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define NOEXEC_SEAL 8U /* MFD_NOEXEC_SEAL, which older headers lack */
 

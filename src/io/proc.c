@@ -12,11 +12,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 int probe_pidfd(int pidfd)
 {

@@ -6,8 +6,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #define PROC_PEERS_MAX     128

@@ -5,7 +5,6 @@
 #include "io/log_tail.h"
 #include "io/proc.h"
 #include <signal.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int program_check_start(const struct program_check *check, struct program_checking *ret)
 {

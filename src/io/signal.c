@@ -2,11 +2,9 @@
 /* Sends signals; see the header. */
 #include "io/signal.h"
 #include "io/proc.h"
-#include <errno.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Returns false if there is no such group, or it is our own. */
 static bool signal_led(pid_t leader, int signo)

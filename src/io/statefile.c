@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* The file is written under its path with this suffix, and then exchanged. The old file stays under the
  * suffix: its space is reserved for the next write. */

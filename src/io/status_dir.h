@@ -5,7 +5,6 @@
 #pragma once
 
 #include "settings/settings.h"
-#include <sys/types.h>
 
 /* A larger file is not a valid heartbeat. */
 #define STATUS_FILE_MAX_BYTES ((size_t)20 * 1024)

@@ -2,7 +2,6 @@
 /* Asks the service manager why our unit is being stopped. */
 #include "io/systemd.h"
 #include "base/fd.h"
-#include "base/macro.h"
 #include "base/text.h"
 #include <stdio.h>
 #include <string.h>

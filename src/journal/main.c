@@ -3,7 +3,6 @@
  * damaged file may kill its reader with a signal. The files may also be on a hung disk. Started by sqmgr with
  * a time limit, and a socket as standard input, which gets the lines. Usage: sqmgr-journal PID PID SINCE; 0:
  * no second process. SINCE: monotonic microseconds */
-#include "base/macro.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
 #include <stdio.h>

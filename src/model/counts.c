@@ -2,8 +2,6 @@
 /* Counts derived of a fleet; see the header. */
 #include "model/counts.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 
 unsigned fleet_current_count(const struct fleet *fleet)

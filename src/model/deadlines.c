@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When a worker is given up, asked to exit or killed; see the header. */
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/idle_proof.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 
 usec_t worker_stale_usec(const struct worker *worker)

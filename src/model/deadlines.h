@@ -2,7 +2,6 @@
 /* Deadlines of workers: when one is given up, asked to exit although jobs run, or killed. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
 
 /* Returns true if the heartbeat has changed recently: within the framework's limit, after the last doubt

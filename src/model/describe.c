@@ -6,13 +6,9 @@
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "model/memory.h"
-#include "model/names.h"
 #include "model/preload.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #define OLDEST_MAX 64
 

@@ -3,7 +3,6 @@
  * writes to text and returns it, unless noted. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
 
 /* Returns a static sentence: why the worker leaves or is to leave. See reason_text(). */

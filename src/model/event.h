@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdint.h>
 #include <sys/types.h>
 
 struct fleet;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Adds, finds and frees the workers of a fleet. */
 #include "model/fleet.h"
-#include "base/macro.h"
 
 struct worker *fleet_add_worker(struct fleet *fleet, const struct worker *model)
 {

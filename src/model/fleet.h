@@ -4,16 +4,9 @@
  * microseconds. */
 #pragma once
 
-#include "base/macro.h"
-#include "model/event.h"
 #include "model/queues.h"
 #include "model/worker.h"
-#include "settings/settings.h"
 #include "wire/quoted.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 struct autoscale;
 struct fleet_trial;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes, changes and frees the fleets of a world; see the header. */
 #include "model/fleets.h"
-#include "model/fleet.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"

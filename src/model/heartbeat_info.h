@@ -3,8 +3,6 @@
 #pragma once
 
 #include "model/worker.h"
-#include <stddef.h>
-#include <stdint.h>
 
 #define HEARTBEAT_CAPSULES_MAX 16
 #define HEARTBEAT_COMM_MAX     15 /* bytes of a thread's name that the kernel keeps */

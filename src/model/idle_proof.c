@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The proof that a worker runs no job; see the header. */
 #include "model/idle_proof.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 
 /* Number of idle heartbeats in a row that prove idleness without, and in spite of, the thread witness. Native

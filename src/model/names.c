@@ -3,7 +3,6 @@
 #include "model/names.h"
 #include "base/hash.h"
 #include <stdio.h>
-#include <string.h>
 
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",

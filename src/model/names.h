@@ -3,9 +3,7 @@
  * Returned strings are constant unless a function writes to text. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
-#include <stddef.h>
 
 /* "starting", "active", "quiet", "stopping", "gone" */
 const char *worker_state_name(enum worker_state value);

@@ -3,7 +3,6 @@
 #include "model/preload.h"
 #include "model/counts.h"
 #include "model/deadlines.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 
 /* A fork takes a tenth of a second, longer on a busy machine, and never as long as a boot. */

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "settings/limits.h"
 #include <stdio.h>
-#include <string.h>
 
 struct queues *queues_free(struct queues *queues)
 {

@@ -2,7 +2,6 @@
 /* The queues of one Redis, as last read, and which of them exceed their limits. */
 #pragma once
 
-#include "base/macro.h"
 #include "settings/settings.h"
 
 /* At most this many queues are read; the number of queues left out is reported. A longer name is left out. */

@@ -2,7 +2,6 @@
 /* Settings and state that one Redis reported. */
 #pragma once
 
-#include "base/macro.h"
 #include "wire/quoted.h"
 
 struct redis_facts {

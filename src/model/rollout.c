@@ -7,13 +7,10 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/memory.h"
-#include "model/names.h"
 #include "model/preload.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
 static uint64_t random_next(uint64_t *state)

@@ -4,7 +4,6 @@
  * generation that was started from the same settings. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
 
 struct exit_status;

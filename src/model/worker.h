@@ -2,7 +2,6 @@
 /* A worker: the facts about one process that runs jobs. All times are CLOCK_MONOTONIC microseconds. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/event.h"
 #include "model/job.h"
 #include "model/trend.h"

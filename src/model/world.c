@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the parts of a world, and adds its events. */
 #include "model/world.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
-#include "wire/quoted.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define EVENT_TEXT_MAX 2304
 /* Events accumulate only between two wakeups of the loop. A larger number is probably an error, and memory is

@@ -2,10 +2,8 @@
 /* The world: all fleets, their host, the trust in time, and the events not reported yet. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/names.h"
 #include "model/worker_facts.h"
-#include "settings/settings.h"
 
 /* A larger step means a suspend or a clock step: clocks drift less between two ticks. */
 #define CLOCK_STEP_USEC ((int64_t)USEC_PER_SEC)

@@ -4,12 +4,9 @@
 #include "base/parse.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 /* A killed process may take a while to disappear, longer with more memory. */
 #define OOM_USEC (10 * USEC_PER_SEC)

@@ -2,22 +2,16 @@
 /* Records observations in the model; see the header. */
 #include "observe/observe.h"
 #include "advice/leak.h"
-#include "base/macro.h"
 #include "base/parse.h"
 #include "base/printable.h"
 #include "base/text.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 static bool is_interruptible(const struct fleet_settings *settings, const struct job *job)
 {

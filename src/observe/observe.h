@@ -3,9 +3,7 @@
  * worker's state. Each adds its events to the world. All times are monotonic microseconds. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
-#include "model/worker.h"
 
 struct exit_status;
 

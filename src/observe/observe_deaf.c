@@ -3,8 +3,6 @@
 #include "observe/observe_deaf.h"
 #include "base/parse.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include <string.h>
 

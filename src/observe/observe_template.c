@@ -3,15 +3,12 @@
 #include "observe/observe_template.h"
 #include "base/parse.h"
 #include "model/describe.h"
-#include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Maximum time that one poll counts: in a longer gap sqmgr itself was late. */
 #define FORK_POLL_USEC (500 * USEC_PER_MSEC)

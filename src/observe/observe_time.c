@@ -7,7 +7,6 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"

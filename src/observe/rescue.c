@@ -4,12 +4,8 @@
 #include "base/parse.h"
 #include "base/printable.h"
 #include "model/describe.h"
-#include "model/job.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Heartbeats in a row that prove idleness, as of other workers without title and threads. */
 #define IDLE_HEARTBEATS 2

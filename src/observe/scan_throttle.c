@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decides when a host may scan the set of all identities; see the header. */
 #include "observe/scan_throttle.h"
-#include "base/macro.h"
 
 /* The scans of all hosts together may take one part in this many of Redis' time. */
 #define SHARE 20

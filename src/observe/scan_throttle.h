@@ -12,8 +12,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* Shorter gaps are not worth waiting for. */
 #define SCAN_THROTTLE_AT_ONCE_USEC (20 * USEC_PER_MSEC)

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 struct connection;

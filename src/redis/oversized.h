@@ -4,8 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
-#include <stddef.h>
 
 /* How long a command is skipped. */
 #define OVERSIZED_USEC (5 * USEC_PER_MIN)

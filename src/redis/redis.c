@@ -9,12 +9,9 @@
 #include "redis/oversized.h"
 #include "redis/sentinel.h"
 #include "redis/tls.h"
-#include "settings/redis_url.h"
-#include "settings/settings.h"
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <string.h>
 
 #define BACKOFF_MIN_USEC (250 * USEC_PER_MSEC)
 #define BACKOFF_MAX_USEC (5 * USEC_PER_SEC)

@@ -2,10 +2,7 @@
 /* A connection to a Redis, reconnected as long as the object exists. Never blocks the loop. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/fleet.h"
-#include "wire/quoted.h"
-#include <stddef.h>
 #include <systemd/sd-event.h>
 
 struct redis;

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands to Redis, alone and in batches; see the header. */
 #include "redis/redis_command.h"
-#include "base/macro.h"
 #include "redis/redis.h"
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 void command_clear(struct redis_command *command)

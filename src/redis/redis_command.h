@@ -5,7 +5,6 @@
 
 #include "base/macro.h"
 #include <hiredis/hiredis.h>
-#include <stdbool.h>
 
 #define REDIS_COMMAND_WORDS_MAX 16
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes the text of INFO. */
 #include "redis/redis_info.h"
-#include "base/macro.h"
 #include "base/printable.h"
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 #include "redis/tls.h"
 #include "io/resolve.h"
 #include "settings/settings.h"
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers trials as a subsystem of the daemon. */
 #include "rollout_trial/rollout_trial.h"
-#include "advice/problem.h"
-#include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "io/clock.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "rollout_trial/trial_rules.h"
-#include <errno.h>
 
 static int begin(struct persist *persist, void **ret)
 {

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Judges a release by its jobs; see the header. */
 #include "rollout_trial/trial_rules.h"
-#include "base/macro.h"
 #include "base/parse.h"
 #include "continuity/codec.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <math.h>
 #include <stdio.h>

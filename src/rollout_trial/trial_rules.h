@@ -20,9 +20,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 struct codec_reader;

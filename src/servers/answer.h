@@ -5,15 +5,10 @@
 #pragma once
 
 #include "model/database_facts.h"
-#include "model/fleet.h"
 #include "model/heartbeat_info.h"
-#include "model/job.h"
-#include "model/queues.h"
 #include "model/redis_facts.h"
-#include "model/worker.h"
 #include "observe/rescue.h"
 #include "servers/query.h"
-#include "wire/quoted.h"
 
 enum answer_status {
         ANSWER_OK,

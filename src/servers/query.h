@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdint.h>
 
 enum query_kind {
         /* Reads the heartbeat of an identity. texts: the identity. numbers[0]: 1: also read what the process

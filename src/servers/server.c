@@ -5,7 +5,6 @@
 #include "continuity/quarantine.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 struct reader {
         sd_event *event;

@@ -6,7 +6,6 @@
  * Whoever can write to the server chooses what answers say, within the bounds of the decoders. */
 #pragma once
 
-#include "base/macro.h"
 #include "servers/answer.h"
 #include <systemd/sd-event.h>
 

@@ -10,8 +10,6 @@
 #include "settings/limits.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
-#include "settings/value.h"
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

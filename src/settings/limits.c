@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A default limit plus limits by name, as one value of the config file. */
 #include "settings/limits.h"
-#include "base/macro.h"
 #include "base/parse.h"
 #include <stdio.h>
 #include <string.h>

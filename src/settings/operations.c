@@ -6,7 +6,6 @@
 #include "base/memstream.h"
 #include "base/text.h"
 #include "settings/settings.h"
-#include "settings/value.h"
 #include <stdio.h>
 #include <string.h>
 

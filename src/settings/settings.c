@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Values derived from a fleet's settings and its framework's traits, and the flaws of its command. */
 #include "settings/settings.h"
-#include "base/macro.h"
 #include "settings/database_url.h"
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The source is above each row. tests/e2e/plain.bats runs the presets marked as tested in sqmgr.ini(5); the
  * rows of other presets come from reading the source. */

@@ -3,7 +3,6 @@
  * on whole settings. */
 #pragma once
 
-#include "base/macro.h"
 #include "settings/traits.h"
 #include <string.h>
 #include <sys/types.h>

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
 
 enum heartbeat_place {
         HEARTBEAT_REDIS,

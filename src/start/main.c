@@ -7,7 +7,6 @@
 #include "base/parse.h"
 #include "io/clock.h"
 #include "io/file_access.h"
-#include "io/launch_plan.h"
 #include "io/launcher.h"
 #include "io/statefile.h"
 #include "io/status_dir.h"

@@ -3,7 +3,6 @@
 #include "web/history.h"
 #include "base/hash.h"
 #include "base/printable.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 #include <float.h>
 #include <math.h>

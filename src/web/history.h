@@ -11,9 +11,7 @@
  * month. */
 #pragma once
 
-#include "base/macro.h"
 #include "web/instances.h"
-#include <jansson.h>
 
 struct history;
 

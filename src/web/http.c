@@ -4,7 +4,6 @@
 #include "web/http_clients.h"
 #include "web/loop.h"
 #include <microhttpd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

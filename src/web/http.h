@@ -2,7 +2,6 @@
 /* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #pragma once
 
-#include "base/macro.h"
 #include "web/address.h"
 #include "web/http_counts.h"
 #include "web/stream.h"

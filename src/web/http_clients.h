@@ -5,7 +5,6 @@
 
 #include "web/http_counts.h"
 #include "web/stream.h"
-#include <sys/queue.h>
 #include <sys/socket.h>
 
 struct http;

@@ -3,8 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stddef.h>
-#include <stdint.h>
 
 struct http_counts {
         unsigned connections, streams; /* open now; streams are also counted as connections */

@@ -7,12 +7,9 @@
 #include "web/loop.h"
 #include "wire/control.h"
 #include "wire/quoted.h"
-#include "wire/reply.h"
-#include "wire/varlink.h"
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 

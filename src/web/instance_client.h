@@ -2,7 +2,6 @@
 /* A connection to one sqmgr: sends queries one at a time and reconnects automatically. */
 #pragma once
 
-#include "base/macro.h"
 #include "wire/reply.h"
 #include <systemd/sd-event.h>
 

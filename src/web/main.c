@@ -5,7 +5,6 @@
 #include "base/socket_path.h"
 #include "config.h"
 #include "web/log.h"
-#include "web/watch.h"
 #include "web/web.h"
 #include <fcntl.h>
 #include <getopt.h>

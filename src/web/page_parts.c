@@ -5,7 +5,6 @@
 #include "base/memstream.h"
 #include "base/printable.h"
 #include "web/html.h"
-#include <string.h>
 
 /* Limits years to four digits; larger numbers are wrong input. */
 #define SECONDS_MAX 253402300799.0

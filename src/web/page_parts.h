@@ -2,7 +2,6 @@
 /* Data and elements shared by several sections of the page. */
 #pragma once
 
-#include "base/parse.h"
 #include "wire/reply.h"
 #include <stdio.h>
 #include <time.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Activity: restarts with their steps, and workers that start or stop without a restart. */
-#include "base/parse.h"
 #include "web/html.h"
 #include "web/page_parts.h"
 #include <string.h>

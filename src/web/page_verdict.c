@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The overall state in one sentence, and the findings. */
-#include "base/parse.h"
 #include "web/html.h"
 #include "web/page_parts.h"
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Polls the instances: each second while there are viewers, otherwise every five seconds. Metrics are queried
  * on demand. The load on sqmgr does not depend on the number of viewers. */
 #include "web/watch.h"
-#include "base/locate.h"
 #include "base/socket_path.h"
 #include "web/instance_client.h"
 #include "web/log.h"

@@ -4,19 +4,15 @@
 #include "base/memstream.h"
 #include "base/printable.h"
 #include "web/assets.h"
-#include "web/history.h"
 #include "web/history_file.h"
 #include "web/log.h"
 #include "web/loop.h"
 #include "web/metrics.h"
 #include "web/page.h"
-#include "web/watch.h"
 #include "wire/reply.h"
 #include <limits.h>
 #include <microhttpd.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Ages in a document grow, so it is rendered anew even if nothing has changed. */
 #define RENDER_KEEP_USEC (1 * USEC_PER_SEC)

@@ -4,7 +4,6 @@
 #include "base/memstream.h"
 #include "base/printable.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 void metrics_begin(struct metrics *metrics)

@@ -3,10 +3,8 @@
 #include "wire/reply.h"
 #include "base/printable.h"
 #include "base/text.h"
-#include "wire/varlink.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Longer times (300 years) are shown as this. */
 #define SECONDS_MAX 1e10

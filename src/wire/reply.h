@@ -3,10 +3,8 @@
  * show. */
 #pragma once
 
-#include "base/macro.h"
 #include "base/parse.h"
 #include "wire/varlink.h"
-#include <jansson.h>
 
 /* Replaces control characters in all strings of a reply, which an instance of another user may have sent to a
  * terminal. Newlines stay in what is quoted, and in members of the name `lines` (NULL: no others). Members

@@ -2,7 +2,6 @@
 /* Varlink messages: splits a byte stream at NULs, decodes and encodes calls and replies. */
 #include "wire/varlink.h"
 #include "base/printable.h"
-#include <string.h>
 
 void varlink_input_free(struct varlink_input *input)
 {

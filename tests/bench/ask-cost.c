@@ -3,7 +3,6 @@
  *
  * ask-cost COMMANDS: Callgrind counts the instructions of bench_ask(). */
 #include "redis/redis.h"
-#include "settings/settings.h"
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,6 @@
  * bench_round(). */
 #include "decide/plan.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -3,8 +3,6 @@
  * src/frameworks/table.c. */
 #include "frameworks/table.h"
 #include "probe/probe.h"
-#include "settings/traits.h"
-#include <errno.h>
 #include <signal.h>
 
 static const struct framework probe = {

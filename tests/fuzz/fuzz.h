@@ -4,7 +4,6 @@
 
 #include "base/macro.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The target, under the name that libFuzzer calls. Returns 0. */

@@ -11,7 +11,6 @@
 #include <getopt.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 static const char *const lines[][4] = {
         {"status"},

@@ -8,7 +8,6 @@
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/table.h"
 #include "fuzz.h"
-#include "model/heartbeat_info.h"
 #include "servers/answer.h"
 
 #define COLUMNS_MAX 12

@@ -3,7 +3,6 @@
 #include "frameworks/table.h"
 #include "fuzz.h"
 #include "io/ini.c"
-#include "settings/errors.h"
 #include "settings/operations.h"
 
 static const struct settings_surroundings surroundings = {

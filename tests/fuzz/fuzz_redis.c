@@ -5,7 +5,6 @@
 #include "redis/redis.h"
 #include "redis/reply_limit.h"
 #include "redis_phrases.h"
-#include "settings/settings.h"
 
 #define QUESTIONS 64
 

@@ -8,12 +8,9 @@
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/table.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/world.h"
-#include "observe/match.h"
 #include "peer.h"
 #include "redis_phrases.h"
-#include "servers/server.h"
 
 #define PID        77
 #define QUERIES    64

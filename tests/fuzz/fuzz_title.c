@@ -2,9 +2,7 @@
 /* Fuzzes what the machine shows of a worker, and identities: each line is tried as a title, as the name of a
  * thread and as an identity, with each framework. */
 #include "frameworks/decode.h"
-#include "frameworks/framework.h"
 #include "frameworks/table.h"
-#include "frameworks/title.h"
 #include "fuzz.h"
 #include "observe/match.h"
 

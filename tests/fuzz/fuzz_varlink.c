@@ -7,13 +7,9 @@
 #include "daemon/workers/side_start.h"
 #include "frameworks/sidekiq/format.h"
 #include "fuzz.h"
-#include "model/describe.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/rescue.h"
-#include "wire/quoted.h"
 #include <sys/socket.h>
 
 #define CLIENTS 3

@@ -4,7 +4,6 @@
 #include "continuity/adoption.h"
 #include "continuity/state.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "sim.h"

@@ -4,10 +4,8 @@
 #include "continuity/state.h"
 #include "model/counts.h"
 #include "model/memory.h"
-#include "model/names.h"
 #include "model/preload.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "sim.h"
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks the promises across restarts of sqmgr: what a new sqmgr must know, and which processes it adopts. */
 #include "continuity/adoption.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "sim.h"
 

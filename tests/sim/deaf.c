@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Queues in which jobs wait while some workers begin none: makes them, and judges which workers are found
  * deaf. */
-#include "model/queues.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
 #include "sim.h"

@@ -4,7 +4,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "sim.h"
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 

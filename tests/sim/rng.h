@@ -3,8 +3,6 @@
 #pragma once
 
 #include "base/macro.h"
-#include <stdbool.h>
-#include <stddef.h>
 
 struct rng {
         uint64_t state;

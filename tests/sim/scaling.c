@@ -2,7 +2,6 @@
 /* Autoscaled fleets: makes random queues, and judges the resulting counts. */
 #include "autoscaling/autoscale_rules.h"
 #include "model/counts.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include "sim.h"
 #include <string.h>

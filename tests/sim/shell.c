@@ -3,8 +3,6 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "sim.h"

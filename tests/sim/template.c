@@ -5,7 +5,6 @@
 #include "observe/observe.h"
 #include "observe/observe_template.h"
 #include "sim.h"
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 

@@ -4,12 +4,10 @@
 
 #include "daemon/api/api_server.h"
 #include "unit.h"
-#include "wire/varlink.h"
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
 struct client {
         int fd;

@@ -2,14 +2,12 @@
 /* What reads heartbeats, at a real redis-server, with workers that are made up. */
 #pragma once
 
-#include "frameworks/framework.h"
 #include "frameworks/native/native.h"
 #include "frameworks/rq/rq.h"
 #include "frameworks/server_heartbeats.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/clock.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/world.h"
 
 /* Below the headers of the model: parameters there are named event, too. */

@@ -3,7 +3,6 @@
  * and the type with its bounds; separated by tabs. */
 #include "base/parse.h"
 #include "frameworks/table.h"
-#include "settings/traits.h"
 #include "settings/value.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
 
 #include "frameworks/backends.h"
 #include "loop.h"
-#include "servers/server.h"
 
 /* The server of the settings. */
 static inline struct reader *local_reader_new(const struct redis_settings *settings, const char *url,

@@ -7,8 +7,6 @@
 #include "daemon/service.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
-#include "model/describe.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/rollout.h"
 #include "model/world.h"

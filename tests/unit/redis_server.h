@@ -2,10 +2,8 @@
 /* A real redis-server for tests, on a socket in a directory of its own, and a loop. */
 #pragma once
 
-#include "base/macro.h"
 #include "loop.h"
 #include "redis/redis.h"
-#include "settings/settings.h"
 #include <arpa/inet.h>
 #include <hiredis/hiredis.h>
 #include <signal.h>

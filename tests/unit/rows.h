@@ -2,7 +2,6 @@
 /* Rows of a database, written as texts; NULL: SQL NULL. */
 #pragma once
 
-#include "base/macro.h"
 #include "database/database.h"
 #include <string.h>
 

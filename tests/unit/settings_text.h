@@ -7,7 +7,6 @@
 #include "settings/draft.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
-#include "settings/value.h"
 
 #define GIB (UINT64_C(1) << 30)
 

@@ -5,13 +5,11 @@
 #include "client.h"
 #include "daemon/runtime/runtime.h"
 #include "golden.h"
-#include "wire/quoted.h"
 #include <grp.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define CALL(method) "{\"method\":\"org.sqmgr.Control." method "\"}"
 #define PING         CALL("Ping")

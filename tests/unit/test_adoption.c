@@ -7,7 +7,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "model/fleets.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe_template.h"
 #include "unit.h"

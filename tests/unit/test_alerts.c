@@ -4,9 +4,7 @@
 #include "base/fd.h"
 #include "daemon/lifecycle/alerts.h"
 #include "golden.h"
-#include "model/fleet.h"
 #include "model/world.h"
-#include "settings/settings.h"
 #include "unit.h"
 #include <fcntl.h>
 #include <limits.h>

@@ -2,19 +2,14 @@
 /* Tests of how the count of a fleet follows its queues (autoscaling/autoscale_rules.h), in the simulated
  * world, whose every action is checked against the promises. */
 /* promises: P1 P2 */
-#include "advice/doctor_rules.h"
-#include "advice/problem.h"
 #include "autoscaling/autoscale_rules.h"
 #include "autoscaling/autoscaling.h"
 #include "continuity/codec.h"
-#include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/preload.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include "world.h"
 #include <string.h>

@@ -3,13 +3,10 @@
 /* promises: P1 P8 */
 #include "decide/command.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "quoting.h"
-#include "settings/settings.h"
 #include "world.h"
 
 TEST_WORLD(2)

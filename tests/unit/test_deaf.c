@@ -5,8 +5,6 @@
 #include "advice/problem_rules.h"
 #include "decide/command.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_deaf.h"
@@ -298,7 +296,7 @@ TEST(after_an_outage_or_a_clock_jump_a_deaf_worker_counts_as_any)
         ck_assert(!worker_is_deaf(test_worker(&t, 1)));
 }
 
-static void send(struct worker *worker, double at, unsigned busy, uint64_t processed)
+static void send_heartbeat(struct worker *worker, double at, unsigned busy, uint64_t processed)
 {
         deaf_observe_heartbeat(worker,
                                &(struct heartbeat){
@@ -329,21 +327,21 @@ TEST(a_count_of_jobs_says_more_than_busy_threads)
         struct worker *worker = begin();
 
         worker->deaf = (struct worker_deafness){.since = 1};
-        send(worker, 1, 0, 7);
-        send(worker, 2, 0, 7);
+        send_heartbeat(worker, 1, 0, 7);
+        send_heartbeat(worker, 2, 0, 7);
         ck_assert_uint_eq(worker->deaf.took_at, 0);
         ck_assert_uint_eq(worker->deaf.since, 1);
-        send(worker, 3, 0, 8);
+        send_heartbeat(worker, 3, 0, 8);
         ck_assert_uint_eq(worker->deaf.took_at, t.now);
         ck_assert_uint_eq(worker->deaf.since, 0);
         worker->deaf.took_at = 0;
         worker->deaf.since = 1;
-        send(worker, 4, 1, 8);
+        send_heartbeat(worker, 4, 1, 8);
         ck_assert_uint_eq(worker->deaf.took_at, 0);
         ck_assert_uint_eq(worker->deaf.since, 0);
         /* Another process, or a counter that began anew. */
         worker->deaf.since = 1;
-        send(worker, 5, 0, 2);
+        send_heartbeat(worker, 5, 0, 2);
         ck_assert_uint_eq(worker->deaf.took_at, 0);
         ck_assert_uint_eq(worker->deaf.since, 1);
 }

@@ -3,10 +3,7 @@
  * that outlives the process that sqmgr started. The workers are stand-ins: `sleep` as the client, and the
  * test itself as the Sidekiq process that writes heartbeats and reads its list of signals. */
 /* promises: P1 P4 P5 */
-#include "daemon/runtime/runtime.h"
 #include "daemon/workers/execute.h"
-#include "frameworks/heartbeats.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "redis_runtime.h"

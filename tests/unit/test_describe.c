@@ -6,7 +6,6 @@
 #include "golden.h"
 #include "model/counts.h"
 #include "model/describe.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "quoting.h"

@@ -9,7 +9,6 @@
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
 #include "model/database_facts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "quoting.h"
 #include "redis/redis_info.h"

@@ -6,7 +6,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "golden.h"
 #include "model/describe.h"
-#include "model/job.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"

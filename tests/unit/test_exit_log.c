@@ -4,11 +4,9 @@
 #include "base/fd.h"
 #include "daemon/workers/exit_log.h"
 #include "io/launch.h"
-#include "model/describe.h"
 #include "runtime.h"
 #include <glob.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 static void setup(void)
 {

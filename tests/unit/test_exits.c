@@ -4,8 +4,6 @@
 /* promises: P1 P4 */
 #include "daemon/poll/poll.h"
 #include "io/launcher.h"
-#include "io/proc.h"
-#include "model/fleet.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 

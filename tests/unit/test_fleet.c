@@ -2,7 +2,6 @@
 /* The model itself: counts, names, looks, indexes, backoff and events. */
 #include "model/deadlines.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -3,11 +3,7 @@
 /* promises: P3 P5 P9 */
 #include "decide/command.h"
 #include "model/describe.h"
-#include "model/fleet.h"
-#include "model/worker.h"
 #include "observe/observe.h"
-#include "settings/settings.h"
-#include "settings/traits.h"
 #include "world.h"
 
 TEST_WORLD(2)

@@ -7,7 +7,6 @@
 #include "settings/errors.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
-#include "settings/value.h"
 #include "unit.h"
 #include <fcntl.h>
 

@@ -2,7 +2,6 @@
 /* Tests of src/init: what `sqmgr init` makes of other supervisors' configurations. */
 #include "frameworks/table.h"
 #include "golden.h"
-#include "init/proposal_rules.h"
 #include "init/source_rules.h"
 #include "io/ini.h"
 #include "settings/errors.h"

@@ -5,7 +5,6 @@
 #include "model/event.h"
 #include "unit.h"
 #include "web/history.h"
-#include "web/instances.h"
 #include "web/watch.h"
 #include "wire/json.h"
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "model/idle_proof.h"
 #include "model/names.h"
 #include "observe/observe.h"
-#include "settings/traits.h"
 #include "world.h"
 
 #define CLASSES_MAX 3

@@ -3,7 +3,6 @@
  * report? */
 /* promises: P2 */
 #include "model/fleet.h"
-#include "model/queues.h"
 #include "unit.h"
 #include <math.h>
 

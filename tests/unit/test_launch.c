@@ -7,8 +7,6 @@
 #include "io/log_tail.h"
 #include "io/proc.h"
 #include "quoting.h"
-#include "settings/settings.h"
-#include "settings/traits.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -4,8 +4,6 @@
 #include "base/fd.h"
 #include "io/launch.h"
 #include "io/launcher.h"
-#include "settings/settings.h"
-#include "settings/traits.h"
 #include "unit.h"
 
 #include <fcntl.h>

@@ -4,7 +4,6 @@
 #include "continuity/state.h"
 #include "golden.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_time.h"

@@ -2,7 +2,6 @@
 /* The ledger: who decides on a start, which orders the next sqmgr knows, and the file that holds it. */
 /* promises: P1 P4 */
 #include "base/fd.h"
-#include "continuity/ledger.h"
 #include "frameworks/plain/plain.h"
 #include "frameworks/sidekiq/format.h"
 #include "io/ledger_file.h"
@@ -14,7 +13,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BOOT  "0f3c"
 #define NOW   ((usec_t)2000)

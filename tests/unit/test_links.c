@@ -3,7 +3,6 @@
  * daemon/workers/rescue.h) with a real redis-server. */
 /* promises: P5 */
 #include "continuity/quarantine.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
 

@@ -3,7 +3,6 @@
  * real processes. */
 #include "daemon/poll/poll.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "runtime_folder.h"
 
 static struct worker *worker;

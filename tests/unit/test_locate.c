@@ -4,7 +4,6 @@
 #include "base/locate.h"
 #include "unit.h"
 #include <sys/stat.h>
-#include <unistd.h>
 
 static char folder[64], found[1024];
 static int listeners[8];

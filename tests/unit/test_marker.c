@@ -7,7 +7,6 @@
 #include "unit.h"
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 static struct environment environment;
 static struct proc *self;

@@ -2,7 +2,6 @@
 /* Memory that is spoken for: no start takes what another one still grows to. */
 /* promises: P1 P6 */
 #include "decide/command.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/memory.h"
 #include "model/preload.h"

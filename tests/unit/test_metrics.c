@@ -7,7 +7,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
 #include "model/fleets.h"
-#include "model/queues.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"

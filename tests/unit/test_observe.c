@@ -5,7 +5,6 @@
 #include "frameworks/solid_queue/solid_queue.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/idle_proof.h"
 #include "model/rollout.h"
 #include "model/world.h"

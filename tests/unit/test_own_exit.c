@@ -4,7 +4,6 @@
 #include "decide/command.h"
 #include "frameworks/plain/plain.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -8,7 +8,6 @@
 #include "web/html.h"
 #include "web/page.h"
 #include "web/page_parts.h"
-#include "wire/json.h"
 
 #define NOW (1795414673 * USEC_PER_SEC)
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of base/parse.h. */
-#include "base/macro.h"
 #include "base/parse.h"
 #include "unit.h"
 #include <inttypes.h>

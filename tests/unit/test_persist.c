@@ -3,7 +3,6 @@
  * daemon/takeover/persist.h). */
 /* promises: P4 */
 #include "continuity/state.h"
-#include "daemon/takeover/persist.h"
 #include "daemon/takeover/search.h"
 #include "daemon/workers/start_record.h"
 #include "observe/observe.h"

@@ -2,7 +2,6 @@
 /* Framework plain: what its settings mean, what becomes of a worker that tells nothing of its jobs, and what
  * is shown of it. */
 /* promises: P1 P4 P7 */
-#include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "continuity/state.h"
 #include "daemon/api/status.h"

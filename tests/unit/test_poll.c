@@ -4,8 +4,6 @@
 /* promises: P5 */
 #include "daemon/poll/poll.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "io/proc.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
 

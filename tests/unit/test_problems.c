@@ -4,8 +4,6 @@
 #include "autoscaling/autoscale_rules.h"
 #include "decide/command.h"
 #include "golden.h"
-#include "model/fleet.h"
-#include "model/queues.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"

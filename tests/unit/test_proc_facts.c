@@ -4,14 +4,11 @@
 #include "daemon/runtime/proc_facts.h"
 #include "io/clock.h"
 #include "io/log_tail.h"
-#include "io/proc.h"
-#include "io/proc_answer.h"
 #include "io/program.h"
 #include "loop.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

@@ -7,7 +7,6 @@
 #include "unit.h"
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BOOT   "0f3c"
 #define AT     (3 * USEC_PER_HOUR)

@@ -3,7 +3,6 @@
 #include "daemon/poll/queue_reading.h"
 #include "frameworks/queue_reader.h"
 #include "golden.h"
-#include "model/heartbeat_info.h"
 #include "quoting.h"
 #include "redis_runtime.h"
 

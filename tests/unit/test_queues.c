@@ -8,7 +8,6 @@
 #include "frameworks/sidekiq/job.h"
 #include "golden.h"
 #include "io/clock.h"
-#include "model/queues.h"
 #include "quoting.h"
 #include "redis_server.h"
 #include "settings/limits.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of text from elsewhere, which viewers are not sent (wire/quoted.h). */
 #include "unit.h"
-#include "wire/json.h"
 #include "wire/quoted.h"
 #include "wire/varlink.h"
 

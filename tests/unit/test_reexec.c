@@ -7,7 +7,6 @@
 #include "daemon/workers/exits.h"
 #include "golden.h"
 #include "runtime.h"
-#include <unistd.h>
 
 #define REEXEC "{\"method\":\"org.sqmgr.Control.Reexec\"}"
 #define DONE   5 /* the exit status of a program that has taken over, and found everything */

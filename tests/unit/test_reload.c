@@ -6,10 +6,8 @@
 #include "daemon/lifecycle/reload.h"
 #include "golden.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "runtime_folder.h"
-#include <unistd.h>
 
 #define BEFORE RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\nactive_process_count=1\n"
 

@@ -2,7 +2,6 @@
 /* Workers that signals cannot reach: what is read of them, what is sent again, and when they are killed. */
 /* promises: P1 P3 P5 */
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/idle_proof.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits on the replies of sqmgr: those of a large sqmgr are accepted, larger ones refused. */
 #include "unit.h"
-#include "wire/json.h"
 #include "wire/reply.h"
 
 static char reason[REPLY_REASON_MAX];

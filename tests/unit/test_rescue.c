@@ -4,7 +4,6 @@
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
 #include "model/describe.h"
-#include "model/worker.h"
 #include "observe/rescue.h"
 #include "quoting.h"
 #include "world.h"

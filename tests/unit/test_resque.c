@@ -5,9 +5,7 @@
 #include "frameworks/redis_format.h"
 #include "frameworks/resque/resque.h"
 #include "frameworks/table.h"
-#include "model/fleet.h"
 #include "redis/redis_command.h"
-#include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
 #include <string.h>

@@ -2,13 +2,11 @@
 /* The return to the previous release: by an order, or because the new one was judged worse. */
 /* promises: P2 P6 P7 */
 #include "decide/command.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "settings/settings.h"
 #include "world.h"
 #include <string.h>
 

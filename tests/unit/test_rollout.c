@@ -6,7 +6,6 @@
 #include "golden.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "quoting.h"

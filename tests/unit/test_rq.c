@@ -6,8 +6,6 @@
 #include "frameworks/table.h"
 #include "redis/redis_command.h"
 #include "settings/operations.h"
-#include "settings/settings.h"
-#include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
 #include <string.h>

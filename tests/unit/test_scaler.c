@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real
  * redis-server. */
-#include "advice/problem.h"
-#include "autoscaling/autoscale_rules.h"
 #include "autoscaling/autoscaling.h"
 #include "autoscaling/foreign_consumers.h"
-#include "daemon/runtime/subsystem.h"
 #include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "redis_runtime.h"
 

@@ -2,7 +2,6 @@
 /* Do all hosts' walks take a twentieth of Redis together, however many start at once, and does each host walk
  * as soon as that allows? */
 /* promises: P5 */
-#include "base/macro.h"
 #include "observe/scan_throttle.h"
 #include "unit.h"
 

@@ -6,7 +6,6 @@
 #include "daemon/takeover/search.h"
 #include "io/launch.h"
 #include "io/marker.h"
-#include "io/proc.h"
 #include "runtime_folder.h"
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -6,8 +6,6 @@
 #include "continuity/state.h"
 #include "golden.h"
 #include "model/deadlines.h"
-#include "model/describe.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "world.h"

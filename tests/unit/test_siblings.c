@@ -5,7 +5,6 @@
 #include "frameworks/rq/rq.h"
 #include "model/deadlines.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "observe/observe.h"
 #include "world.h"
 

@@ -4,8 +4,6 @@
 #include "base/argv.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/table.h"
-#include "model/worker.h"
-#include "settings/traits.h"
 #include "unit.h"
 #include <signal.h>
 #include <stdio.h>

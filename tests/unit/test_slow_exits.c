@@ -4,7 +4,6 @@
 /* promises: P8 */
 #include "daemon/poll/poll.h"
 #include "daemon/workers/process.h"
-#include "io/proc_answer.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
 #include <sys/socket.h>

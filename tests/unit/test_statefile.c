@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define BOOT "the-boot"
 

@@ -6,7 +6,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "model/describe.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"

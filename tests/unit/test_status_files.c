@@ -10,7 +10,6 @@
 #include "model/idle_proof.h"
 #include "observe/observe.h"
 #include "runtime_folder.h"
-#include "wire/quoted.h"
 
 static struct worker *worker;
 static unsigned heartbeats;

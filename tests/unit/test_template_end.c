@@ -3,7 +3,6 @@
 /* promises: P1 P4 */
 #include "decide/command.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/world.h"

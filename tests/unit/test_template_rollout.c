@@ -3,14 +3,12 @@
 /* promises: P2 P6 P7 */
 #include "decide/command.h"
 #include "model/describe.h"
-#include "model/fleet.h"
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/rollout.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
 #include "quoting.h"
-#include "settings/settings.h"
 #include "world.h"
 
 #define KEEP_SECONDS (unsigned)(TEMPLATE_KEEP_USEC / USEC_PER_SEC)

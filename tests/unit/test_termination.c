@@ -7,12 +7,10 @@
 #include "daemon/lifecycle/termination.h"
 #include "golden.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "runtime_folder.h"
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 static int notify_fd;
 static char heard[4096]; /* each word of ours to systemd, a line of its own */

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Trials: the evidence of windows, the verdict, and what a fleet makes of it. */
 /* promises: P7 */
-#include "advice/doctor_rules.h"
 #include "continuity/codec.h"
 #include "daemon/runtime/subsystem.h"
 #include "decide/command.h"
-#include "model/fleet.h"
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
 #include "rollout_trial/rollout_trial.h"
 #include "rollout_trial/trial_rules.h"
-#include "settings/settings.h"
 #include "world.h"
 #include <math.h>
 #include <string.h>

@@ -2,14 +2,12 @@
 /* Tests of daemon/takeover/persist.h with real processes, which a file lists as the control group does. */
 /* promises: P4 */
 #include "daemon/takeover/persist.h"
-#include "io/proc.h"
 #include "observe/observe.h"
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static struct test_world t;
 static char procs[] = "/tmp/sqmgr-unknown.XXXXXX";

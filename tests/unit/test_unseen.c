@@ -6,7 +6,6 @@
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "world.h"

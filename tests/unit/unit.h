@@ -5,11 +5,9 @@
 #include "../guard.h"
 #include "base/macro.h"
 #include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -17,7 +15,6 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Runs the suite. Returns the exit status for main(). */
 static inline int unit_main(Suite *suite)

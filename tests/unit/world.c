@@ -7,7 +7,6 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/preload.h"
 #include "model/world.h"
 #include "observe/observe.h"

@@ -4,9 +4,7 @@
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
 #include "io/users.h"
-#include "wire/quoted.h"
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -2,7 +2,6 @@
 /* Serves the control socket: connections, limits and permissions. The handler implements the calls. */
 #pragma once
 
-#include "base/macro.h"
 #include "io/listen.h"
 #include "wire/control.h"
 #include "wire/varlink.h"

@@ -4,7 +4,6 @@
 #include "io/clock.h"
 #include "io/program.h"
 #include "io/signal.h"
-#include <signal.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 

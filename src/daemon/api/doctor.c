@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Collects facts about this sqmgr and its servers, and answers GetDiagnosis. Each Redis is asked once. */
-#include "advice/doctor_rules.h"
 #include "base/fd.h"
-#include "daemon/api/api_server.h"
 #include "daemon/api/handler.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/runtime/runtime.h"
 #include "daemon/workers/execute.h"
-#include "daemon/workers/process.h"
 #include "daemon/workers/side_start.h"
 #include "io/clock.h"
-#include "io/host.h"
-#include "io/proc.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
-#include "wire/varlink.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

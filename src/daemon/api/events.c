@@ -2,10 +2,8 @@
 /* Keeps the latest events and sends new ones to followers. */
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
-#include "model/names.h"
 #include "model/world.h"
 #include <stdio.h>
-#include <string.h>
 #include <syslog.h>
 
 struct entry {

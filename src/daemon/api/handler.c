@@ -3,10 +3,7 @@
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "io/users.h"
-#include "model/names.h"
 #include "model/world.h"
-#include <stdio.h>
-#include <string.h>
 
 #define REDIS_MAX 64
 

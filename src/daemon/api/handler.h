@@ -4,15 +4,11 @@
 #pragma once
 
 #include "advice/problem_rules.h"
-#include "daemon/api/api_server.h"
 #include "daemon/api/config_check.h"
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
 #include "daemon/poll/queue_reading.h"
 #include "daemon/takeover/persist.h"
-#include "model/fleet.h"
-#include "wire/control.h"
-#include <systemd/sd-event.h>
 
 struct orderer;
 struct reexec;   /* daemon/lifecycle/reexec.h; a layer above api/ */

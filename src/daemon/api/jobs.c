@@ -5,10 +5,8 @@
 #include "base/memstream.h"
 #include "daemon/api/handler.h"
 #include "daemon/poll/local_heartbeats.h"
-#include "daemon/runtime/runtime.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
-#include "model/names.h"
 #include "model/world.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,9 +2,7 @@
 /* Answers GetQueues, and the calls that need queues. */
 #include "daemon/api/handler.h"
 #include "frameworks/framework.h"
-#include "model/fleet.h"
 #include "model/world.h"
-#include "wire/varlink.h"
 #include <stdio.h>
 
 #define KEEP_USEC USEC_PER_SEC

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles the read-only calls: GetStatus, GetEvents, GetJobs, GetMetrics, GetQueues and GetDiagnosis. */
 #include "daemon/api/handler.h"
-#include "daemon/api/status.h"
 #include "io/clock.h"
-#include "model/fleet.h"
 #include "model/world.h"
 
 /* Maximum age of a rendered status while the model is unchanged: ages in the status still grow. */

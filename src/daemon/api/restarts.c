@@ -5,9 +5,7 @@
 #include "decide/command.h"
 #include "io/clock.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <string.h>
 

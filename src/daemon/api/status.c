@@ -11,14 +11,10 @@
 #include "model/deadlines.h"
 #include "model/describe.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
 #include "model/preload.h"
-#include "model/queues.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include <string.h>
 
 static const struct quoted nothing;
 

@@ -2,7 +2,6 @@
 /* Renders the model as the status object that programs read, and as metrics. */
 #pragma once
 
-#include "base/macro.h"
 #include "wire/metrics.h"
 #include "wire/varlink.h"
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Follows restarts for waiting clients: reports progress and the end. */
 #include "daemon/api/handler.h"
-#include "daemon/api/status.h"
 #include "io/clock.h"
 #include "model/counts.h"
-#include "model/describe.h"
-#include "model/names.h"
 #include "model/rollout.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include <string.h>
 

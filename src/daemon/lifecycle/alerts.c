@@ -13,13 +13,8 @@
 #include "io/systemd.h"
 #include "io/timer.h"
 #include "model/counts.h"
-#include "model/describe.h"
-#include "model/names.h"
 #include "model/world.h"
-#include "settings/settings.h"
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <systemd/sd-daemon.h>
 

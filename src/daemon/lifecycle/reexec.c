@@ -11,11 +11,8 @@
 #include "io/log.h"
 #include "io/program.h"
 #include "model/world.h"
-#include "wire/varlink.h"
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

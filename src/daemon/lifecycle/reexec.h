@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/api/api_server.h"
-#include "daemon/runtime/runtime.h"
 #include "daemon/takeover/persist.h"
 
 /* The listening socket, each connection once, and template sockets. Templates beyond this limit are loaded

@@ -8,14 +8,10 @@
 #include "io/ini.h"
 #include "io/log.h"
 #include "model/counts.h"
-#include "model/describe.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "settings/errors.h"
 #include "settings/operations.h"
-#include <stdio.h>
-#include <string.h>
 
 /* The changes as lines for the client, and their number. */
 struct changes {

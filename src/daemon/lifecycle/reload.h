@@ -4,7 +4,6 @@
 
 #include "daemon/api/config_check.h"
 #include "daemon/api/status.h"
-#include "daemon/runtime/runtime.h"
 
 struct settings_errors;
 

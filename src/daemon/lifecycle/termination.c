@@ -6,8 +6,6 @@
 #include "io/log.h"
 #include "io/systemd.h"
 #include "model/world.h"
-#include <signal.h>
-#include <string.h>
 
 static void drain(struct runtime *runtime)
 {

@@ -5,17 +5,14 @@
 #include "daemon/poll/running_jobs.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
-#include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/launcher.h"
 #include "io/status_dir.h"
 #include "model/deadlines.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
-#include <string.h>
 
 /* State of the search for a worker's file, kept between polls. */
 struct status_file {

@@ -7,11 +7,9 @@
 #include "daemon/workers/attach.h"
 #include "daemon/workers/process.h"
 #include "daemon/workers/templates.h"
-#include "io/proc.h"
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
 
 /* Poll each worker's job list every third regular poll, staggered by worker index. The list takes two
  * commands, and no poll may take more than two per worker. */

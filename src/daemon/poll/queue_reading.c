@@ -2,14 +2,11 @@
 /* Reads the queues of each server and compares them with their limits. */
 #include "daemon/poll/queue_reading.h"
 #include "daemon/workers/process.h"
-#include "frameworks/framework.h"
 #include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include <stdio.h>
-#include <string.h>
 
 const char *served_by(const struct worker *worker)
 {

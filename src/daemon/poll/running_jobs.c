@@ -2,14 +2,12 @@
 /* Reads the running jobs of workers where needed. */
 #include "daemon/poll/running_jobs.h"
 #include "base/argv.h"
-#include "daemon/runtime/runtime.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "model/world.h"
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "settings/limits.h"
-#include <string.h>
 
 /* Entries are bounded: a server may hold long ones. The ids are in the first 42 bytes. */
 #define ENTRY_KEPT_MAX 64

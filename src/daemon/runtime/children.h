@@ -2,10 +2,8 @@
 /* Child processes other than workers, and the callbacks for their exits. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/describe.h"
 #include <signal.h>
-#include <sys/types.h>
 #include <systemd/sd-event.h>
 
 /* Embedded in its owner as `child`. exited() is called once, by children_reap(), after the child was removed

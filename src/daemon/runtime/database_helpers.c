@@ -6,10 +6,8 @@
 #include "io/own_program.h"
 #include "io/program.h"
 #include "io/signal.h"
-#include "model/describe.h"
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 

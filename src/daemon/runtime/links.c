@@ -7,20 +7,14 @@
 #include "daemon/runtime/runtime.h"
 #include "frameworks/backends.h"
 #include "frameworks/server_heartbeats.h"
-#include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/proc.h"
 #include "io/timer.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
-#include "observe/match.h"
 #include "observe/observe.h"
-#include "settings/redis_url.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 const char *link_noun(const struct link *link)
 {

@@ -6,12 +6,8 @@
 #include "base/parse.h"
 #include "io/clock.h"
 #include "io/marker.h"
-#include "model/fleet.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
-#include <unistd.h>
 
 int proc_evidence_read_title(struct proc_facts *facts, const struct proc *proc,
                              const struct framework *framework, struct title *ret)

@@ -3,11 +3,9 @@
  * machine. */
 #pragma once
 
-#include "base/macro.h"
 #include "daemon/runtime/proc_facts.h"
 #include "frameworks/table.h"
 #include "io/host.h"
-#include "io/proc.h"
 #include "observe/match.h"
 
 struct worker;

@@ -14,11 +14,9 @@
  * functions read at once and may wait: in tests. */
 #pragma once
 
-#include "base/macro.h"
 #include "daemon/runtime/children.h"
 #include "io/proc.h"
 #include "io/proc_answer.h"
-#include <systemd/sd-event.h>
 
 struct proc_facts;
 

@@ -3,17 +3,13 @@
  * children, and the context of each launch. */
 #pragma once
 
-#include "daemon/runtime/children.h"
 #include "daemon/runtime/database_helpers.h"
 #include "daemon/runtime/proc_facts.h"
 #include "daemon/runtime/subsystem.h"
 #include "daemon/runtime/wakeup.h"
 #include "frameworks/heartbeats.h"
 #include "io/ledger_file.h"
-#include "model/names.h"
-#include "model/queues.h"
 #include "servers/server.h"
-#include "settings/database_url.h"
 #include <sys/resource.h>
 
 struct fleet;

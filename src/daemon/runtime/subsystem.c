@@ -3,7 +3,6 @@
 #include "daemon/runtime/subsystem.h"
 #include "continuity/codec.h"
 #include "continuity/state.h"
-#include <string.h>
 
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
                      struct persist *persist)

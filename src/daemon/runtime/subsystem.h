@@ -5,10 +5,7 @@
 
 #include "advice/doctor_rules.h"
 #include "advice/problem.h"
-#include "base/macro.h"
 #include "wire/json.h"
-#include <stdbool.h>
-#include <stddef.h>
 
 struct fleet;
 struct persist;

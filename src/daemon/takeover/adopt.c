@@ -7,22 +7,18 @@
 #include "daemon/takeover/search.h"
 #include "daemon/workers/attach.h"
 #include "daemon/workers/execute.h"
-#include "daemon/workers/process.h"
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/side_start.h"
 #include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
-#include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/timer.h"
 #include "model/fleets.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "settings/operations.h"
 #include <string.h>
-#include <unistd.h>
 
 /* Interval between searches while processes are unclear. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)

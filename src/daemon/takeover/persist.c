@@ -9,18 +9,11 @@
 #include "io/clock.h"
 #include "io/launcher.h"
 #include "io/log.h"
-#include "io/proc.h"
 #include "io/signal.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {

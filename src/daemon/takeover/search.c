@@ -4,15 +4,11 @@
 #include "daemon/takeover/search.h"
 #include "base/fd.h"
 #include "continuity/adoption.h"
-#include "daemon/runtime/proc_evidence.h"
 #include "daemon/workers/attach.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
-#include <unistd.h>
 
 /* Limits per slice, which takes a few milliseconds. */
 #define SLICE_PROCESSES 1000

@@ -5,12 +5,8 @@
 #include "daemon/workers/exits.h"
 #include "daemon/workers/start_record.h"
 #include "io/log.h"
-#include "io/proc.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
-#include <unistd.h>
 
 /* Returns a descriptor to read back the worker's output, or -1. If one worker fails, most do, so the failure
  * is logged once. */

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "daemon/runtime/runtime.h"
-#include "io/proc.h"
 
 /* Attaches a worker that was just started. Takes ownership of main and report_fd in all cases. Returns 0 or
  * -errno. worker->handle stays NULL only when memory is short. */

@@ -3,24 +3,15 @@
 #include "daemon/workers/execute.h"
 #include "base/fd.h"
 #include "daemon/workers/attach.h"
-#include "daemon/workers/process.h"
 #include "daemon/workers/start_record.h"
 #include "daemon/workers/templates.h"
-#include "frameworks/heartbeats.h"
 #include "frameworks/table.h"
-#include "io/launch.h"
 #include "io/log.h"
 #include "io/signal.h"
 #include "model/deadlines.h"
 #include "model/idle_proof.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Delivers by the pidfd of the process that sends heartbeats; or through the server, if no signal reaches the
  * process (worker_process.remote).

@@ -2,7 +2,6 @@
 /* Executes the actions of the plan, and observes their results. */
 #pragma once
 
-#include "daemon/runtime/runtime.h"
 #include "daemon/workers/process.h"
 
 /* Returns the signal that asks the worker to exit once its jobs have ended. */

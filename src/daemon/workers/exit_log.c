@@ -7,14 +7,10 @@
 #include "io/log.h"
 #include "io/log_tail.h"
 #include "io/own_program.h"
-#include "model/describe.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "wire/quoted.h"
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 

@@ -2,9 +2,7 @@
 /* Reads the log tail of exited workers from the journal, and observes it when it arrives. */
 #pragma once
 
-#include "base/macro.h"
 #include "daemon/runtime/runtime.h"
-#include <sys/types.h>
 
 struct quoted; /* wire/quoted.h */
 struct exit_status;

@@ -5,7 +5,6 @@
 #include "daemon/workers/rescue.h"
 #include "daemon/workers/side_start.h"
 #include "io/clock.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include <sys/epoll.h>

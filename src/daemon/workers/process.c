@@ -5,17 +5,11 @@
 #include "base/argv.h"
 #include "base/fd.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/runtime/runtime.h"
 #include "io/clock.h"
 #include "io/log.h"
-#include "io/proc.h"
 #include "io/timer.h"
-#include "model/fleet.h"
-#include "model/names.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
-#include <unistd.h>
 
 void process_release(struct process *process)
 {

@@ -4,8 +4,6 @@
 
 #include "daemon/runtime/runtime.h"
 #include "io/launch.h"
-#include "io/proc.h"
-#include "model/describe.h"
 
 struct orphan_search; /* a search for the leftover process of a worker */
 

@@ -4,20 +4,12 @@
 #include "base/argv.h"
 #include "continuity/state.h"
 #include "daemon/runtime/proc_evidence.h"
-#include "daemon/runtime/runtime.h"
-#include "frameworks/framework.h"
-#include "frameworks/table.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "io/timer.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include "observe/rescue.h"
-#include "servers/server.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Delay before the first reading, since data sent last may still be on its way to Redis. Also the retry
  * interval. */

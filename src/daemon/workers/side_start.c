@@ -5,12 +5,8 @@
 #include "base/parse.h"
 #include "io/launch.h"
 #include "io/log.h"
-#include "model/describe.h"
-#include "model/fleet.h"
-#include "model/names.h"
 #include "model/worker_facts.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Enforced by the process that runs the command, independently of sqmgr. */
 #define AFTER_EXIT_TIMEOUT_USEC (30 * USEC_PER_SEC)

@@ -4,11 +4,9 @@
 #include "daemon/workers/process.h"
 #include "io/log.h"
 #include "model/counts.h"
-#include "model/fleet.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include <stdio.h>
-#include <string.h>
 
 static char *ledger_path(const struct runtime *runtime)
 {

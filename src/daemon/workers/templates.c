@@ -10,22 +10,16 @@
 #include "daemon/workers/process.h"
 #include "daemon/workers/start_record.h"
 #include "io/clock.h"
-#include "io/launch.h"
 #include "io/log.h"
 #include "io/signal.h"
 #include "model/deadlines.h"
-#include "model/names.h"
-#include "model/worker_facts.h"
 #include "model/world.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 int template_socket_pair(int *ret_ours, int *ret_theirs)
 {

@@ -4,10 +4,7 @@
  * message ends a serving template. */
 #pragma once
 
-#include "base/macro.h"
 #include "daemon/runtime/runtime.h"
-#include "wire/quoted.h"
-#include <sys/types.h>
 
 struct fleet;
 struct fleet_settings;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Processes that run workers of BullMQ, and load a shim. */
 #include "frameworks/bullmq/bullmq.h"
-#include "base/macro.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
 #include <signal.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Celery workers, which load a shim. */
 #include "frameworks/celery/celery.h"
-#include "base/macro.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
-#include "settings/traits.h"
 #include <signal.h>
 
 /* Options of `celery worker` that sqmgr cannot work with. Tried with Celery 5.2, or reported for it. */

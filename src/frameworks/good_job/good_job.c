@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Traits and identities of GoodJob; see the header. From reading GoodJob 4.19. */
 #include "frameworks/good_job/good_job.h"
-#include "base/macro.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
-#include "settings/traits.h"
 #include <signal.h>
 
 /* lib/good_job/cli.rb and configuration.rb. */

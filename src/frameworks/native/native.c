@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The heartbeat of a worker that implements sqmgr-heartbeat(7); see the header. */
 #include "frameworks/native/native.h"
-#include "base/macro.h"
 #include "base/printable.h"
-#include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
 #include "model/queues.h"
-#include "settings/traits.h"
 #include <signal.h>
-#include <string.h>
 
 const struct traits native_traits = {
         .name = "native",

@@ -2,7 +2,6 @@
 /* Heartbeats of sqmgr-heartbeat(7) in Redis: a set of `HOST:PID` and a hash for each. */
 #include "frameworks/native/native.h"
 #include "frameworks/redis_format.h"
-#include "model/worker.h"
 #include "redis/redis_command.h"
 
 static int ask_heartbeat(const char *namespace, const char *identity, _unused_ bool with_info,

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The external interfaces of a Resque worker; see the header. */
 #include "frameworks/resque/resque.h"
-#include "base/macro.h"
 #include "frameworks/framework.h"
-#include "settings/traits.h"
 #include <signal.h>
-#include <string.h>
 
 const struct traits resque_traits = {
         .name = "resque",

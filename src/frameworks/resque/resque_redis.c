@@ -2,13 +2,10 @@
 /* Resque's data in Redis. Workers: a set of identities, one hash with the time
  * of each worker's last heartbeat, and one key per busy worker with its job. Queues: a set of names, a
  * list per queue, and a list of failed jobs. The time at which a job was enqueued is not stored. */
-#include "frameworks/decode.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/redis_running_jobs.h"
 #include "frameworks/resque/resque.h"
-#include "model/job.h"
-#include "model/worker.h"
 #include "redis/redis_command.h"
 #include "wire/json.h"
 #include <strings.h>

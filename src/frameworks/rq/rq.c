@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The external interfaces of an RQ worker; see the header. */
 #include "frameworks/rq/rq.h"
-#include "base/macro.h"
 #include "frameworks/framework.h"
-#include "settings/traits.h"
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #define ONE_NAME ", which gives all workers one name: RQ refuses a second one, so each restart halts"
 #define OWN_NAME "Remove the option, or have a shell add $SQMGR_INDEX-$SQMGR_START to the name"

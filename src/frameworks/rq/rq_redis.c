@@ -2,11 +2,9 @@
 /* RQ's data in Redis. Workers: a set of worker keys, which contain neither host
  * nor pid, and a hash at each key, which contains both. Queues: a set of queue keys, a list of job ids per
  * queue with the oldest first, and a hash per job. RQ has no namespaces. */
-#include "frameworks/decode.h"
 #include "frameworks/queue_reader.h"
 #include "frameworks/redis_format.h"
 #include "frameworks/rq/rq.h"
-#include "model/worker.h"
 #include "redis/redis_command.h"
 
 /* The elements of the reply for each worker: its key, host and pid. */

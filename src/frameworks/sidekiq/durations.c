@@ -3,7 +3,6 @@
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/decode.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 /* Many times the milliseconds that a thousand threads spend in a minute. */

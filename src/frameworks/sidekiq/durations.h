@@ -3,7 +3,6 @@
  * fields CLASS|ms, CLASS|p and CLASS|f are read. Pure. */
 #pragma once
 
-#include "base/macro.h"
 #include "model/job.h"
 #include "model/queues.h"
 

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes the data of Sidekiq 5 to 8, and what is announced for 9, in Redis; see the header. */
 #include "frameworks/sidekiq/format.h"
-#include "base/macro.h"
-#include "frameworks/decode.h"
-#include "model/worker.h"
 #include "wire/json.h"
 #include <stdio.h>
-#include <string.h>
 
 /* More than any machine has. */
 #define RSS_KIB_MAX (1ULL << 40)

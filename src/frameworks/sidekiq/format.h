@@ -6,7 +6,6 @@
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
-#include <jansson.h>
 
 struct heartbeat;
 

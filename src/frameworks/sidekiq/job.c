@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Decodes and encodes jobs in Sidekiq's format; see the header. */
 #include "frameworks/sidekiq/job.h"
-#include "frameworks/decode.h"
 #include "frameworks/sidekiq/format.h"
 #include "wire/json.h"
 #include <stdio.h>

@@ -2,9 +2,7 @@
 /* A Sidekiq of 5 to 8 as its machine shows it, and its signals; see the header. */
 #include "base/argv.h"
 #include "base/parse.h"
-#include "frameworks/decode.h"
 #include "frameworks/sidekiq/format.h"
-#include "settings/traits.h"
 #include <signal.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "frameworks/sidekiq/durations.h"
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
-#include "model/worker.h"
 #include "redis/redis_command.h"
 
 /* Key suffixes of work lists: a process writes `work` from 6.4.2 on, `workers` before. */

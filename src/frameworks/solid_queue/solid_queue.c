@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Traits and identities of Solid Queue; see the header. From reading Solid Queue 1.5. */
 #include "frameworks/solid_queue/solid_queue.h"
-#include "base/macro.h"
 #include "frameworks/decode.h"
 #include "frameworks/framework.h"
 #include "model/heartbeat_info.h"
-#include "settings/traits.h"
 #include <signal.h>
 
 /* lib/solid_queue/cli.rb and configuration.rb: the mode is 'fork' by default. */
