@@ -3,7 +3,6 @@
 #include "advice/alert_queue.h"
 #include "model/fleet.h"
 #include <stdio.h>
-#include <string.h>
 
 static const char *event_fleet(const struct event *event)
 {

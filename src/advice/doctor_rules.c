@@ -7,7 +7,6 @@
 #include "model/redis_facts.h"
 #include "model/world.h"
 #include <stdio.h>
-#include <string.h>
 
 static void check_eviction(struct problems *findings, const char *about, const struct redis_facts *facts)
 {

@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "model/names.h"
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 static const char *const severity_names[] = {[PROBLEM_OK] = "ok",
                                              [PROBLEM_NOTICE] = "notice",

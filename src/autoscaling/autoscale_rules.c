@@ -13,8 +13,6 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include "settings/limits.h"
-#include <stdio.h>
-#include <string.h>
 
 /* A worker is added if the current threads would be used by more than this fraction. A worker is removed
  * if the remaining threads would be used by no more than this fraction. In between, the count is kept, so

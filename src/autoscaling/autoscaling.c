@@ -12,7 +12,6 @@
 #include "observe/observe_deaf.h"
 #include "wire/metrics.h"
 #include "wire/varlink.h"
-#include <stdio.h>
 
 /* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
 #define WAKE_POLL_USEC (250 * USEC_PER_MSEC)

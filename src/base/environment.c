@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Takes entry, which is NAME=VALUE or NULL: memory is short. */

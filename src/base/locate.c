@@ -4,10 +4,8 @@
 #include "base/fd.h"
 #include "base/socket_path.h"
 #include "base/text.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -2,7 +2,6 @@
 /* The default path of the control socket, and the paths derived from a socket's path. */
 #include "base/socket_path.h"
 #include "base/text.h"
-#include <stdio.h>
 #include <string.h>
 
 #define SUFFIX ".sock"

@@ -8,7 +8,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <string.h>
 
 /* The largest number that JSON can represent exactly. */
 #define GENERATION_MAX ((uint64_t)1 << 53)

@@ -6,8 +6,6 @@
 #include "ctl/output.h"
 #include "ctl/render.h"
 #include "wire/reply.h"
-#include <stdio.h>
-#include <string.h>
 
 /* In the output of `doctor` the text begins after the level. */
 #define TEXT_INDENT 9

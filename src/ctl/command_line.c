@@ -10,8 +10,6 @@
 #include "wire/reply.h"
 #include <getopt.h>
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 const struct command commands[] = {
         {"status", "[FLEET...]", "shows the fleets and their workers",

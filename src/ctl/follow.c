@@ -9,8 +9,6 @@
 #include "wire/reply.h"
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #define REPEAT_USEC USEC_PER_SEC
 /* Maximum time and interval of reconnect attempts. */

@@ -7,7 +7,6 @@
 #include "ctl/output.h"
 #include "wire/reply.h"
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 /* More instances are not looked at. */

@@ -10,8 +10,6 @@
 #include <fcntl.h>
 #include <pwd.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>

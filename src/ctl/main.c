@@ -5,7 +5,6 @@
 #include "ctl/output.h"
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 
 static int run(struct ctl *ctl, int argc, char **argv)
 {

@@ -5,8 +5,6 @@
 #include "ctl/screen.h"
 #include "wire/json.h"
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #define INDENT 2

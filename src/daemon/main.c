@@ -20,12 +20,9 @@
 #include "settings/operations.h"
 #include <fcntl.h>
 #include <getopt.h>
-#include <limits.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <pwd.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 #define EXIT_CONFIG        78 /* EX_CONFIG of sysexits.h */

@@ -31,14 +31,9 @@
 #include "model/world.h"
 #include "rollout_trial/rollout_trial.h"
 #include "settings/operations.h"
-#include <limits.h>
 #include <malloc.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
-#include <time.h>
 
 /* The queues are read with every sixth regular poll of the workers. */
 #define QUEUES_POLL_EACH 6

@@ -9,7 +9,6 @@
 #include "frameworks/table.h"
 #include "wire/json.h"
 #include <stdio.h>
-#include <string.h>
 
 /* The statements of a batch that reads, gathered from the queries that it answers. */
 struct database_questions {

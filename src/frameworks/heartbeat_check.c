@@ -3,7 +3,6 @@
 #include "frameworks/heartbeat_check.h"
 #include "frameworks/decode.h"
 #include "model/queues.h"
-#include <string.h>
 
 /* More than any machine has. */
 #define RSS_MAX (UINT64_C(1) << 50)

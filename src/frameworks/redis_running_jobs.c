@@ -4,7 +4,6 @@
 #include "redis/redis_command.h"
 #include "servers/server.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Decoding this much takes one or two milliseconds. */
 #define SLICE_BYTES ((size_t)64 * 1024)

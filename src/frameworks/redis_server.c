@@ -14,8 +14,6 @@
 #include "redis/redis_info.h"
 #include "redis/tls.h"
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 /* A reading of queues, whose reader keeps measures between queries. */
 struct queue_reading {

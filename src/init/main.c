@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #define SOURCE_MAX_BYTES ((size_t)1 << 20)

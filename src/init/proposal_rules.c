@@ -7,7 +7,6 @@
 #include "settings/operations.h"
 #include "settings/settings.h"
 #include <stdarg.h>
-#include <string.h>
 
 #define ACCOUNT_LETTERS FLEET_NAME_LETTERS
 

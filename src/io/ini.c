@@ -17,7 +17,6 @@
 #include <grp.h>
 #include <ini.h>
 #include <stdio.h>
-#include <string.h>
 
 #define FILE_MAX_BYTES (1024 * 1024)
 static_assert(FILE_MAX_BYTES + 1 < SETTINGS_LINES_MAX, "room for each of its lines");

@@ -9,11 +9,9 @@
 #include "settings/redis_url.h"
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 enum kind { NUMBER, TEXT, LIST };

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 /* sqmgr never makes a larger file. */
 #define BYTES_MAX ((off_t)1 << 28)

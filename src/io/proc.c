@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/pidfd.h>
-#include <sys/stat.h>
 
 int probe_pidfd(int pidfd)
 {

@@ -5,7 +5,6 @@
 #include "io/launcher.h"
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 
 int program_check_start(const struct program_check *check, struct program_checking *ret)

@@ -7,10 +7,7 @@
 #include "io/ledger_file.h"
 #include "io/listen.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
 /* The file is written under its path with this suffix, and then exchanged. The old file stays under the
  * suffix: its space is reserved for the next write. */

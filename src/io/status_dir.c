@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 /* Limit of one scan: any worker can create a million files. */

@@ -3,7 +3,6 @@
 #include "io/systemd.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>

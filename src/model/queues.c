@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include "settings/limits.h"
-#include <stdio.h>
 
 struct queues *queues_free(struct queues *queues)
 {

@@ -10,7 +10,6 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include <stdarg.h>
-#include <stdio.h>
 
 /* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
 static uint64_t random_next(uint64_t *state)
@@ -565,12 +564,11 @@ static unsigned quiet_the_hung(struct fleet *fleet)
  */
 static bool places_are_held(const struct fleet *fleet, const struct fleet_counts *counts)
 {
-        bool for_restart =
-                FLEET_COUNT_WORKERS(fleet, worker,
-                                    worker_is_retiring(worker) && worker->reason == REASON_RESTART) > 0;
+        unsigned for_restart = FLEET_COUNT_WORKERS(
+                fleet, worker, worker_is_retiring(worker) && worker->reason == REASON_RESTART);
 
         return counts->quiet + counts->stopping + counts->hung > 0 &&
-               (counts->live >= fleet_max_processes(fleet) || (for_restart && fleet_surge(fleet) == 0));
+               (counts->live >= fleet_max_processes(fleet) || (for_restart > 0 && fleet_surge(fleet) == 0));
 }
 
 /* True if a limited restart has all new workers that it may have, and they accept jobs. */

@@ -2,7 +2,6 @@
 /* Matches the identities of this host in Redis to workers; see the header. */
 #include "observe/match.h"
 #include "model/world.h"
-#include <string.h>
 
 static void candidate_free(struct candidate *candidate)
 {

@@ -11,7 +11,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
-#include <stdio.h>
 
 static bool is_interruptible(const struct fleet_settings *settings, const struct job *job)
 {

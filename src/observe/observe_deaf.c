@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "model/deadlines.h"
 #include "model/world.h"
-#include <string.h>
 
 /* How often jobs must have been taken by others: once may have been a deletion by hand. */
 #define TAKEN_MIN 3

@@ -17,7 +17,6 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* A reply that keeps arriving may take this many times the timeout. Otherwise a large reply over a slow
  * line would be requested in vain again and again. */

@@ -2,7 +2,6 @@
 /* Commands to Redis, alone and in batches; see the header. */
 #include "redis/redis_command.h"
 #include "redis/redis.h"
-#include <string.h>
 
 void command_clear(struct redis_command *command)
 {

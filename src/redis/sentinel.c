@@ -13,7 +13,6 @@
 #include <hiredis/hiredis.h>
 #include <netdb.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The delay after all Sentinels failed while the current master still works. */
 #define RETRY_USEC (2 * USEC_PER_SEC)

@@ -7,8 +7,6 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
 
 /* The ciphertext that one call may take from the socket: a record. OpenSSL itself continues for as long as a
  * server sends records without data. */

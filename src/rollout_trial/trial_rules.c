@@ -8,7 +8,6 @@
 #include "model/world.h"
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The odds ratios that the evidence is a mixture of, and their weights. tests/sim/trials.c shows what they
  * find. */

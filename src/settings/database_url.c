@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include <ctype.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
 /* libpq of Debian looks there for the socket of a URL that names no host. */

@@ -10,8 +10,6 @@
 #include "settings/limits.h"
 #include "settings/operations.h"
 #include "settings/settings.h"
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 
 static bool is_absolute(const char *path)

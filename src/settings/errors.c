@@ -4,7 +4,6 @@
 #include "base/memstream.h"
 #include "base/printable.h"
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 void settings_errors_add(struct settings_errors *errors, unsigned line, const char *format, ...)

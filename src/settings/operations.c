@@ -6,8 +6,6 @@
 #include "base/memstream.h"
 #include "base/text.h"
 #include "settings/settings.h"
-#include <stdio.h>
-#include <string.h>
 
 struct fleet_settings *fleet_settings_new(const char *name)
 {

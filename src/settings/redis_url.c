@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "base/text.h"
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/un.h>

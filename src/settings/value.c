@@ -10,8 +10,6 @@
 #include "settings/settings.h"
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <strings.h>
 #include <syslog.h>
 

@@ -6,7 +6,6 @@
 #include "wire/reply.h"
 #include <float.h>
 #include <math.h>
-#include <string.h>
 
 #define SOCKET_MAX  104
 #define FLEET_MAX   48

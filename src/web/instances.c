@@ -3,7 +3,6 @@
 #include "web/instances.h"
 #include "base/memstream.h"
 #include "wire/reply.h"
-#include <string.h>
 
 int instances_init(struct instances *instances)
 {

@@ -10,7 +10,6 @@
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <systemd/sd-daemon.h>

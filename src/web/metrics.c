@@ -4,7 +4,6 @@
 #include "base/memstream.h"
 #include "wire/reply.h"
 #include <math.h>
-#include <string.h>
 #include <strings.h>
 
 #define OPEN_TYPE "application/openmetrics-text"

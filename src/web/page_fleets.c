@@ -3,7 +3,6 @@
  * once; others are collapsed. */
 #include "web/html.h"
 #include "web/page_parts.h"
-#include <string.h>
 
 /* Maximum of visible workers in a fleet with collapsed workers. */
 #define UNFOLDED_MAX 12

@@ -2,7 +2,6 @@
 /* Activity: restarts with their steps, and workers that start or stop without a restart. */
 #include "web/html.h"
 #include "web/page_parts.h"
-#include <string.h>
 
 /* Maximum number of steps shown: those of the last workers matter. */
 #define STEPS_MAX ((size_t)12)

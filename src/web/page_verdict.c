@@ -2,7 +2,6 @@
 /* The overall state in one sentence, and the findings. */
 #include "web/html.h"
 #include "web/page_parts.h"
-#include <string.h>
 
 /* More findings would hide the first of them. */
 #define SHOWN_MAX 12

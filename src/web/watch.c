@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Reports an enabled unit, even while it has no socket. */
 static void find_enabled(const char *runtime_dir, const char *unit, find_instances_found found,

@@ -12,7 +12,6 @@
 #include "wire/reply.h"
 #include <limits.h>
 #include <microhttpd.h>
-#include <string.h>
 
 /* Ages in a document grow, so it is rendered anew even if nothing has changed. */
 #define RENDER_KEEP_USEC (1 * USEC_PER_SEC)

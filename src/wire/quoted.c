@@ -5,7 +5,6 @@
 #include "wire/varlink.h"
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MEMBER "quoted"
 

@@ -4,7 +4,6 @@
 #include "base/printable.h"
 #include "base/text.h"
 #include <stdarg.h>
-#include <stdio.h>
 
 /* Longer times (300 years) are shown as this. */
 #define SECONDS_MAX 1e10

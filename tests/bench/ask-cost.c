@@ -5,7 +5,6 @@
 #include "redis/redis.h"
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -10,7 +10,6 @@
 #include "wire/json.h"
 #include <malloc.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Each shape was the worst case of some parser or limit. */
 static const struct {

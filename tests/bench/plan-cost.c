@@ -11,7 +11,6 @@
 #include "observe/observe.h"
 #include "observe/observe_time.h"
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static usec_t now = 1000 * USEC_PER_SEC;

@@ -8,7 +8,6 @@
 #include "observe/observe.h"
 #include "sim.h"
 #include <stdio.h>
-#include <string.h>
 
 #define SEARCH_USEC  (100 * USEC_PER_MSEC)
 #define LEDGER_SLOTS 512

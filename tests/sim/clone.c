@@ -4,7 +4,6 @@
 #include "model/world.h"
 #include "sim.h"
 #include <stdio.h>
-#include <string.h>
 
 #define SEC USEC_PER_SEC
 /* Serials from here on belong to clones. */

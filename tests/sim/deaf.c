@@ -4,7 +4,6 @@
 #include "model/world.h"
 #include "observe/observe_deaf.h"
 #include "sim.h"
-#include <string.h>
 
 #define SEC USEC_PER_SEC
 

@@ -8,7 +8,6 @@
 #include "observe/observe.h"
 #include "sim.h"
 #include <stdio.h>
-#include <string.h>
 
 /* The identity that a writer to the server invents: that of init, which is no worker. */
 #define FOREIGN_PID    1

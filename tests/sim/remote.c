@@ -5,7 +5,6 @@
 #include "observe/observe.h"
 #include "sim.h"
 #include <signal.h>
-#include <string.h>
 
 #define SEC USEC_PER_SEC
 /* The list of signals in Redis expires. */

@@ -4,7 +4,6 @@
 #include "model/counts.h"
 #include "model/world.h"
 #include "sim.h"
-#include <string.h>
 
 #define SEC USEC_PER_SEC
 

@@ -8,7 +8,6 @@
 #include "sim.h"
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #define COMMAND_TIMEOUT_USEC USEC_PER_SEC
 

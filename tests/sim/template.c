@@ -6,7 +6,6 @@
 #include "observe/observe_template.h"
 #include "sim.h"
 #include <signal.h>
-#include <string.h>
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC

@@ -4,7 +4,6 @@
 
 #include "daemon/runtime/database_helpers.h"
 #include "loop.h"
-#include <signal.h>
 
 static struct children children;
 static struct database_helpers helpers;

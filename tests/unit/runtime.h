@@ -13,7 +13,6 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "settings_text.h"
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 

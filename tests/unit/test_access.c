@@ -7,7 +7,6 @@
 #include "golden.h"
 #include <grp.h>
 #include <malloc.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

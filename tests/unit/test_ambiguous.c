@@ -7,7 +7,6 @@
 #include "observe/match.h"
 #include "observe/observe.h"
 #include "world.h"
-#include <string.h>
 
 TEST_WORLD(1)
 {

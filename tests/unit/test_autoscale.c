@@ -12,7 +12,6 @@
 #include "model/preload.h"
 #include "model/world.h"
 #include "world.h"
-#include <string.h>
 
 TEST_WORLD(2)
 {

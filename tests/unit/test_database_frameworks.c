@@ -9,7 +9,6 @@
 #include "settings/settings.h"
 #include "unit.h"
 #include <stdio.h>
-#include <string.h>
 
 #define UUID "0f8fad5b-d9cb-469f-a165-70867728950e"
 

@@ -9,7 +9,6 @@
 #include "observe/observe.h"
 #include "observe/observe_deaf.h"
 #include "world.h"
-#include <string.h>
 
 #define TICK 5 /* seconds between two readings */
 

@@ -2,7 +2,6 @@
 /* Tests of what jobs take by Sidekiq's own metrics (frameworks/sidekiq/durations.h). */
 #include "frameworks/sidekiq/durations.h"
 #include "unit.h"
-#include <string.h>
 
 static struct durations durations;
 

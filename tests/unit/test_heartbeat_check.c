@@ -6,7 +6,6 @@
 #include "frameworks/table.h"
 #include "unit.h"
 #include <signal.h>
-#include <string.h>
 
 enum { SIDEKIQ = 0, NATIVE = 2, RQ = 3, RESQUE = 4, CELERY = 6 }; /* traits.id */
 

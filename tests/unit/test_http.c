@@ -4,7 +4,6 @@
 #include "web/http.h"
 #include "web/http_clients.h"
 #include <malloc.h>
-#include <netinet/in.h>
 
 #define BRIEF_USEC (100 * USEC_PER_MSEC)
 /* Room for ten, and no time limit. */

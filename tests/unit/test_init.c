@@ -8,7 +8,6 @@
 #include "settings_text.h"
 #include "unit.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static struct proposal proposal;

@@ -9,7 +9,6 @@
 #include "wire/json.h"
 #include <math.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #define STATUS(fleets) "{\"shutdown\":null,\"fleets\":[" fleets "]}"

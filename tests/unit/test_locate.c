@@ -3,7 +3,6 @@
 #include "base/fd.h"
 #include "base/locate.h"
 #include "unit.h"
-#include <sys/stat.h>
 
 static char folder[64], found[1024];
 static int listeners[8];

@@ -9,7 +9,6 @@
 #include "observe/observe.h"
 #include "observe/observe_time.h"
 #include "world.h"
-#include <string.h>
 
 TEST_WORLD(2)
 {

@@ -7,8 +7,6 @@
 #include "frameworks/table.h"
 #include "redis/redis_command.h"
 #include "unit.h"
-#include <signal.h>
-#include <string.h>
 
 static const struct {
         const char *text;

@@ -8,7 +8,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "world.h"
-#include <string.h>
 
 #define MB (UINT64_C(1) << 20)
 

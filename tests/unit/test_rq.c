@@ -8,7 +8,6 @@
 #include "settings/operations.h"
 #include "unit.h"
 #include <signal.h>
-#include <string.h>
 
 static struct field field(const char *text)
 {

@@ -4,7 +4,6 @@
 /* promises: P5 P8 */
 #include "loop.h"
 #include "servers/server.h"
-#include <string.h>
 
 #define ASKS_MAX 8
 

@@ -6,8 +6,6 @@
 #include "frameworks/table.h"
 #include "unit.h"
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 static const struct {
         const char *identity, *host;

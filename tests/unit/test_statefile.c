@@ -8,8 +8,6 @@
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>
-#include <limits.h>
-#include <signal.h>
 #include <sys/wait.h>
 
 #define BOOT "the-boot"

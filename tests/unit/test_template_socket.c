@@ -6,7 +6,6 @@
 #include "daemon/workers/templates.h"
 #include "unit.h"
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 

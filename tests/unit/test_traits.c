@@ -11,7 +11,6 @@
 #include "observe/observe.h"
 #include "observe/rescue.h"
 #include "world.h"
-#include <string.h>
 
 static const struct traits quiet_is_stop = {.name = "quiet-is-stop",
                                             .quiet_is_stop = true,

@@ -11,7 +11,6 @@
 #include "rollout_trial/trial_rules.h"
 #include "world.h"
 #include <math.h>
-#include <string.h>
 
 TEST_WORLD(5)
 {

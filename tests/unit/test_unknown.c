@@ -6,7 +6,6 @@
 #include "unit.h"
 #include "world.h"
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/wait.h>
 
 static struct test_world t;

@@ -9,9 +9,6 @@
 #include "model/counts.h"
 #include "model/world.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
 
 /* Descriptors of a worker: its processes, their memory, and its log. */
 #define FILES_OF_WORKER 5

@@ -3,7 +3,6 @@
 #include "daemon/api/events.h"
 #include "daemon/api/status.h"
 #include "model/world.h"
-#include <stdio.h>
 #include <syslog.h>
 
 struct entry {

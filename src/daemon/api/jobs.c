@@ -9,8 +9,6 @@
 #include "frameworks/framework.h"
 #include "model/world.h"
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Limit for names that jobs contain. */
 #define NAME_MAX_BYTES 200

@@ -3,7 +3,6 @@
 #include "daemon/api/handler.h"
 #include "frameworks/framework.h"
 #include "model/world.h"
-#include <stdio.h>
 
 #define KEEP_USEC USEC_PER_SEC
 

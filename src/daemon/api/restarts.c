@@ -7,7 +7,6 @@
 #include "model/counts.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include <string.h>
 
 /* Replies with the outcome of the order. count is the requested count of Scale. */
 static void answer(struct control *control, struct call *call, const struct fleet *fleet,

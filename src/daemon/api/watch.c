@@ -5,7 +5,6 @@
 #include "model/counts.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include <string.h>
 
 /* Interval of replies with workers, sent even without changes: ages grow. */
 #define WORKERS_USEC USEC_PER_SEC

@@ -14,7 +14,6 @@
 #include "io/timer.h"
 #include "model/counts.h"
 #include "model/world.h"
-#include <stdio.h>
 #include <sys/mman.h>
 #include <systemd/sd-daemon.h>
 

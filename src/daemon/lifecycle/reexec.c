@@ -12,8 +12,6 @@
 #include "io/program.h"
 #include "model/world.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define VARIABLE        "SQMGR_REEXEC"

@@ -13,8 +13,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 const char *link_noun(const struct link *link)
 {

@@ -18,7 +18,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "settings/operations.h"
-#include <string.h>
 
 /* Interval between searches while processes are unclear. */
 #define SEARCH_USEC (100 * USEC_PER_MSEC)

@@ -9,7 +9,6 @@
 #include "io/timer.h"
 #include "model/world.h"
 #include "observe/culprits.h"
-#include <stdio.h>
 
 /* Delay before the first reading, since data sent last may still be on its way to Redis. Also the retry
  * interval. */

@@ -8,7 +8,6 @@
 #include "redis/redis_command.h"
 #include "wire/json.h"
 #include <stdio.h>
-#include <string.h>
 
 /* BullMQ's prefix of keys unless the application sets another. */
 #define PREFIX "bull"

@@ -5,7 +5,6 @@
 #include "frameworks/decode.h"
 #include "frameworks/good_job/good_job.h"
 #include "wire/json.h"
-#include <string.h>
 
 /* The columns of DATABASE_PROCESSES. */
 enum column {

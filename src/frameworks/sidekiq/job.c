@@ -4,7 +4,6 @@
 #include "frameworks/sidekiq/format.h"
 #include "wire/json.h"
 #include <stdio.h>
-#include <string.h>
 
 /* Returns the position after the string that begins at text. */
 static const char *skip_string(const char *text, const char *end)

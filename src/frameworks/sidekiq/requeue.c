@@ -5,9 +5,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/sidekiq/job.h"
 #include <hiredis/hiredis.h>
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 /* How long the rescue count of a job is kept. */
 #define COUNT_SECONDS "604800"

@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "frameworks/sidekiq/format.h"
 #include <signal.h>
-#include <string.h>
 
 #define SHUTDOWN_SECONDS_MAX (USEC_PER_DAY / USEC_PER_SEC)
 

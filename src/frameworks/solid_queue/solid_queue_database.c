@@ -6,9 +6,7 @@
 #include "frameworks/decode.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "wire/json.h"
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 /* The columns of DATABASE_PROCESSES. A supervisor comes before the workers that have its id as their unit. */
 enum column {

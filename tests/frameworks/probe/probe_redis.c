@@ -5,7 +5,6 @@
 #include "probe.h"
 #include "redis/redis_command.h"
 #include <stdio.h>
-#include <string.h>
 
 static char *make_key(const char *namespace, const char *name, _unused_ const char *suffix)
 {
