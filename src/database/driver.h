@@ -34,7 +34,7 @@ enum driver_outcome driver_connect(const struct database_settings *settings, int
 void driver_close(void);
 
 /* Runs a batch over the connection. Sets *error unless that is DATABASE_DONE. */
-enum database_result driver_run(const struct database_settings *settings, const struct driver_batch *batch,
+enum database_result driver_run(const struct database_settings *settings, const struct driver_batch *asked,
                                 struct error_report *error);
 
 /* Takes what has arrived though no batch runs. Returns false, with *error, if the connection is lost. */

@@ -713,8 +713,10 @@ static int add_pid(struct pids *pids, pid_t pid)
 static int add_entries(struct pids *pids, const char *path)
 {
         _cleanup_closedir_ DIR *dir = opendir(path);
-        int r = dir ? 0 : -errno;
+        int r = 0;
 
+        if (!dir)
+                return -errno;
         for (const struct dirent *entry; r == 0 && (entry = readdir(dir));)
                 if (isdigit((unsigned char)entry->d_name[0]))
                         r = add_pid(pids, (pid_t)strtol(entry->d_name, NULL, 10));
@@ -734,7 +736,7 @@ static int add_children_of_thread(struct pids *tree, pid_t pid, pid_t tid)
                 return r == -ENOENT || r == -ESRCH ? 0 : r;
 
         char *end;
-        for (const char *p = text; r == 0; p = end) {
+        for (const char *p = text; p && r == 0; p = end) {
                 long child = strtol(p, &end, 10);
                 if (end == p)
                         break;

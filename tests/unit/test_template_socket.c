@@ -46,6 +46,13 @@ TEST(never_waits_and_reports_the_end)
         ck_assert_int_eq(template_socket_receive(ours, &message), 0);
 }
 
+TEST(a_peer_that_closes_with_messages_unread_has_closed)
+{
+        ck_assert_int_eq(send(ours, "unread", 6, 0), 6);
+        theirs = close_fd(theirs);
+        ck_assert_int_eq(template_socket_receive(ours, &message), 0);
+}
+
 TEST(the_kernel_says_who_has_sent_a_message)
 {
         pid_t pid = fork();

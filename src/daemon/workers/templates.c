@@ -55,8 +55,9 @@ int template_socket_receive(int fd, struct template_message *ret)
         struct ucred sender = {0};
 
         ssize_t n = TEMP_FAILURE_RETRY(recvmsg(fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC));
+        /* A peer that closes with messages unread resets the connection. */
         if (n < 0)
-                return -errno;
+                return errno == ECONNRESET ? 0 : -errno;
         for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {
                 if (item->cmsg_level == SOL_SOCKET && item->cmsg_type == SCM_CREDENTIALS &&
                     item->cmsg_len == CMSG_LEN(sizeof(sender)))
