@@ -24,8 +24,8 @@ ${sqmgr_lines-}"
         jq 'select(.event == "crashed")' told/events >crashed.json
         jq -e '.level == "error" and .worker == "default/1" and .pid > 1 and .count == 1' crashed.json
         # Same text as in sqmgrctl.
-        jq -S 'del(.count)' crashed.json >told.json
-        sqmgrctl events --json | jq -S 'select(.event == "crashed")' >shown.json
+        command jq -S 'del(.count)' crashed.json >told.json
+        sqmgrctl events --json | command jq -S 'select(.event == "crashed")' >shown.json
         diff told.json shown.json
 
         kill -KILL "$redis_pid"

@@ -203,7 +203,7 @@ restart_log_has() { grep -qE -- "$1" restart.log; }
         run -0 sqmgrctl events
         by="by nobody (uid $(id -u nobody))"
         [[ $output == *"restart to generation 2 started $by; 1 worker to replace"*"configuration reloaded $by, 0 changes"* ]]
-        [ "$(sqmgrctl events --json | jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
+        [ "$(sqmgrctl events --json | command jq -c 'select(.event == "order") | .by')" = "{\"uid\":$(id -u nobody),\"name\":\"nobody\"}" ]
         run ! setpriv --reuid nobody --regid nogroup --clear-groups "$folder/sqmgrctl" status
 }
 

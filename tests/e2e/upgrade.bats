@@ -71,7 +71,7 @@ processes() {
 
 # Prints what an upgrade must not change while nothing else happens.
 fleet_summary() {
-        sqmgrctl status --json | jq -S '[.fleets[] | {name, state, target, generation, rollout: .rollout.state,
+        sqmgrctl status --json | command jq -S '[.fleets[] | {name, state, target, generation, rollout: .rollout.state,
                 outdated: .rollout.outdated,
                 workers: [.workers[] | {id, pid, state, reason, generation, outdated}]}]'
 }

@@ -269,6 +269,7 @@ static struct fleet native_fleet = {.world = &world, .settings = &native_setting
 
 static void setup_native(void)
 {
+        memset(reported, 0, sizeof(reported));
         setup_server((char *)"app", &native_framework);
         workers[0] = (struct worker){.fleet = &native_fleet,
                                      .process.pid = 5000000,
