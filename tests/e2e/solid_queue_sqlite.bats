@@ -16,8 +16,11 @@ start_arguments='--mode async'
 worker_environment='PROCESS_HEARTBEAT_INTERVAL=1 SHUTDOWN_TIMEOUT=3600'
 
 sqlite() { "${as_postgresql[@]}" sqlite3 -cmd '.timeout 5000' "$folder/storage/queue.sqlite3" "$1"; } # STATEMENT
+# Workers make a folder or a file that their database lacks. They cannot where a link leads nowhere.
+lead_storage_to() { ln -s "$1" "$folder/link" && mv -T "$folder/link" "$folder/storage"; } # FOLDER
 start_database() {
-        mkdir "$folder/storage"
+        mkdir "$folder/files"
+        lead_storage_to files
         database_url=sqlite3:$folder/storage/queue.sqlite3
         make_tables "$top/tests/frameworks/solid_queue/sqlite.sql"
 }
@@ -69,13 +72,13 @@ failed_jobs() { sqlite 'select count(*) from solid_queue_failed_executions'; }
         nothing_was_signaled
         exec 8>&-
         wait "$!"
-        mv storage elsewhere
+        lead_storage_to nowhere
         wait_until 30 not redis_state_is connected
         answers_at_once
         wait_ticks 4
         nothing_was_signaled
         alive "$workers"
-        mv elsewhere storage
+        lead_storage_to files
         wait_until 60 redis_state_is connected
         wait_until 30 ready 2
         [ "$(worker_pids)" = "$workers" ]
