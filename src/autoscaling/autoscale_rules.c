@@ -375,28 +375,24 @@ static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold
 
 static void waiting_text(const struct scaling_verdict *verdict, char text[static SCALING_TEXT_MAX])
 {
-        char age[FORMAT_MAX], oldest[FORMAT_MAX + 24] = "", service[FORMAT_MAX], left[FORMAT_MAX];
+        char oldest[FORMAT_MAX + 24] = "";
 
         if (verdict->age > 0 || !verdict->age_unknown)
-                snprintf(oldest, sizeof(oldest), " (oldest %s)",
-                         format_duration(verdict->age, age, sizeof(age)));
+                snprintf(oldest, sizeof(oldest), " (oldest %s)", FORMAT_DURATION(verdict->age));
         snprintf(text, SCALING_TEXT_MAX,
                  "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
                  (unsigned long long)verdict->waiting, plural(verdict->waiting), oldest,
-                 format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
-                 verdict->share < 1 ? "this host's share" : "all",
-                 format_duration(verdict->left, left, sizeof(left)));
+                 FORMAT_DURATION(verdict->service), verdict->backlog,
+                 verdict->share < 1 ? "this host's share" : "all", FORMAT_DURATION(verdict->left));
 }
 
 const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
                          char text[static SCALING_TEXT_MAX])
 {
-        char age[FORMAT_MAX], target[FORMAT_MAX];
         const char *bound = verdict->bounded_by_max    ? "; active_process_max allows no more"
                             : verdict->bounded_by_boot ? "; more may follow once these workers have booted"
                                                        : "";
 
-        format_duration(limits->down_after, age, sizeof(age));
         switch (verdict->cause) {
         case SCALING_HELD:
                 snprintf(text, SCALING_TEXT_MAX, "count kept (reason: %s)", hold_texts[verdict->hold]);
@@ -411,8 +407,7 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         case SCALING_LATE:
                 snprintf(text, SCALING_TEXT_MAX,
                          "all threads busy; the oldest job has waited %s of its target %s",
-                         format_duration(verdict->age, age, sizeof(age)),
-                         format_duration(verdict->target, target, sizeof(target)));
+                         FORMAT_DURATION(verdict->age), FORMAT_DURATION(verdict->target));
                 break;
         case SCALING_ASLEEP:
                 snprintf(text, SCALING_TEXT_MAX, "no job waits; the next one starts a worker");
@@ -426,10 +421,11 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
                 break;
         case SCALING_DUE:
                 snprintf(text, SCALING_TEXT_MAX, "a scheduled job falls due in %s, and no worker runs",
-                         format_duration(verdict->due_in, age, sizeof(age)));
+                         FORMAT_DURATION(verdict->due_in));
                 break;
         case SCALING_FEWER:
-                snprintf(text, SCALING_TEXT_MAX, "needed at most %.1f threads within %s", verdict->peak, age);
+                snprintf(text, SCALING_TEXT_MAX, "needed at most %.1f threads within %s", verdict->peak,
+                         FORMAT_DURATION(limits->down_after));
                 break;
         case SCALING_LIMITS:
                 snprintf(text, SCALING_TEXT_MAX, "count must be from %u to %u", limits->min, limits->max);
@@ -438,7 +434,8 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         case _SCALING_CAUSE_MAX:
                 snprintf(text, SCALING_TEXT_MAX, "needs %.1f threads (peak %.1f %s%s), has %u", verdict->need,
                          verdict->peak, verdict->peak_is_complete ? "within " : "so far",
-                         verdict->peak_is_complete ? age : "", verdict->threads);
+                         verdict->peak_is_complete ? FORMAT_DURATION(limits->down_after) : "",
+                         verdict->threads);
                 break;
         }
         text_append(text, SCALING_TEXT_MAX, "%s", bound);
@@ -901,7 +898,6 @@ unsigned autoscale_wanted(const struct fleet *fleet)
 static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_TEXT_MAX])
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
-        char boot[FORMAT_MAX];
 
         text[0] = '\0';
         if (!fleet_sleeps(fleet) || autoscale->verdict.cause != SCALING_ASLEEP)
@@ -910,8 +906,7 @@ static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_
                 snprintf(text, SLEEP_TEXT_MAX, "%s",
                          fleet_template(fleet) ? " from the template, within a second" : "");
         else if (autoscale->boot > 0)
-                snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s",
-                         format_duration(autoscale->boot, boot, sizeof(boot)));
+                snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s", FORMAT_DURATION(autoscale->boot));
         return text;
 }
 
@@ -946,16 +941,16 @@ static const char *shown(const char *name, char text[static 80])
 
 static void queue_line(const struct fleet *fleet, const struct queue *queue, char *text)
 {
-        char name[80], age[FORMAT_MAX], target[FORMAT_MAX];
+        char name[80];
         usec_t wanted = autoscale_target(fleet, queue->name);
 
         snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", shown(queue->name, name),
                  queue->paused ? " (paused)" : "", (unsigned long long)queue->size, plural(queue->size));
         if (queue->size > 0 && queue->latency_known)
                 ADD(", oldest %s%s", fleet->settings->traits->latency_estimated ? "about " : "",
-                    format_duration(queue->latency, age, sizeof(age)));
+                    FORMAT_DURATION(queue->latency));
         if (wanted > 0)
-                ADD("; target %s", format_duration_exact(wanted, target, sizeof(target)));
+                ADD("; target %s", FORMAT_DURATION_EXACT(wanted));
         else
                 ADD("; no target");
 }
@@ -983,35 +978,30 @@ static void service_line(const struct autoscale *autoscale, char *text)
                 [AUTOSCALE_BY_METRICS] = " (source: metrics of Sidekiq)",
                 [AUTOSCALE_BY_COUNT] = " (source: number of finished jobs)",
         };
-        char service[FORMAT_MAX], boot[FORMAT_MAX];
 
         static_assert(ELEMENTSOF(sources) == _AUTOSCALE_SOURCE_MAX, "a text for each source");
         if (autoscale->verdict.service > 0)
                 snprintf(text, AUTOSCALE_TEXT_MAX, "a job takes %s%s",
-                         format_duration(autoscale->verdict.service, service, sizeof(service)),
-                         sources[autoscale->source]);
+                         FORMAT_DURATION(autoscale->verdict.service), sources[autoscale->source]);
         else
                 snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
                 ADD("; a worker runs %u job%s at once", autoscale->concurrency,
                     plural(autoscale->concurrency));
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
-                ADD(" and boots in %s", format_duration(autoscale->boot, boot, sizeof(boot)));
+                ADD(" and boots in %s", FORMAT_DURATION(autoscale->boot));
 }
 
 static void need_line(const struct fleet *fleet, char *text)
 {
         const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
-        char span[FORMAT_MAX];
 
         snprintf(text, AUTOSCALE_TEXT_MAX,
                  "needed: the greatest of %.1f threads for the load, %.1f for waiting jobs, %.1f for late "
                  "jobs, less those idle elsewhere; share of this fleet: %.1f (peak %.1f %s%s)",
                  verdict->busy + verdict->growing, verdict->backlog, verdict->late, verdict->need,
                  verdict->peak, verdict->peak_is_complete ? "within " : "so far",
-                 verdict->peak_is_complete
-                         ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
-                         : "");
+                 verdict->peak_is_complete ? FORMAT_DURATION(fleet->settings->scale_down_after) : "");
 }
 
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])
@@ -1074,7 +1064,7 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
         const usec_t boot = autoscale_of(fleet)->boot;
         const usec_t unseen = 2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec;
         const struct queues *queues = boot > 0 ? autoscale_of(fleet)->queues : NULL;
-        char name[80], target[FORMAT_MAX], span[FORMAT_MAX], longest[FORMAT_MAX];
+        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 usec_t wanted = autoscale_target(fleet, queues->list[i].name);
@@ -1092,9 +1082,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                         PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but in a burst jobs wait up to %s: it takes that long "
                         "to read the queue twice, to receive a heartbeat, and to boot a worker (%s)",
-                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
-                        format_duration(usec_add(unseen, boot), longest, sizeof(longest)),
-                        format_duration(boot, span, sizeof(span)));
+                        shown(queues->list[i].name, name), FORMAT_DURATION(wanted),
+                        FORMAT_DURATION(usec_add(unseen, boot)), FORMAT_DURATION(boot));
         }
 }
 
@@ -1102,7 +1091,7 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
         usec_t job = MAX(autoscale_of(fleet)->verdict.service, fleet_oldest_job_usec(fleet, now));
-        char name[80], target[FORMAT_MAX], span[FORMAT_MAX];
+        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 usec_t wanted = autoscale_target(fleet, queues->list[i].name);
@@ -1113,8 +1102,7 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                         PROBLEM_TARGET_BELOW_JOB,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
-                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
-                        format_duration(job, span, sizeof(span)));
+                        shown(queues->list[i].name, name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
         }
 }
 
@@ -1137,7 +1125,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
-        char name[80], age[FORMAT_MAX];
+        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 const struct queue *queue = &queues->list[i];
@@ -1148,8 +1136,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                         continue;
                 ADD_PROBLEM(PROBLEM_QUEUE_STUCK,
                             "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
-                            shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
-                            autoscale->threads);
+                            shown(queue->name, name), FORMAT_DURATION(queue->latency), autoscale->threads);
         }
 }
 
@@ -1193,7 +1180,7 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                    const struct queues *queues, bool (*is_served)(const char *queue, const void *userdata),
                    const void *userdata)
 {
-        char name[80], age[FORMAT_MAX];
+        char name[80];
         size_t reported = 0;
 
         /* Without autoscaling, the queues that the fleets serve are not determined. */
@@ -1210,7 +1197,7 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                               "Let workers serve the queue (-q), or check what enqueues jobs there",
                               "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
                               (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
-                              format_duration(queue->latency, age, sizeof(age)));
+                              FORMAT_DURATION(queue->latency));
                 reported++;
         }
 }

@@ -84,7 +84,7 @@ static bool is_late(const struct queue *queue, const struct queue_over *before, 
 /* Appends a description of the queue, if space remains. */
 static void append_queue(char *text, const struct queue *queue, uint64_t size_limit, usec_t latency_limit)
 {
-        char name[64], latency[FORMAT_MAX], limit[FORMAT_MAX];
+        char name[64];
 
         if (strlen(text) > QUEUE_WATCH_TEXT_MAX - 256) {
                 if (text[strlen(text) - 1] != '.')
@@ -100,9 +100,8 @@ static void append_queue(char *text, const struct queue *queue, uint64_t size_li
                             (unsigned long long)queue->size, (unsigned long long)size_limit);
         if (latency_limit > 0)
                 text_append(text, QUEUE_WATCH_TEXT_MAX, "%s is %s behind, over queue_warn_latency %s",
-                            size_limit > 0 ? " and" : "",
-                            format_duration(queue->latency, latency, sizeof(latency)),
-                            format_duration(latency_limit, limit, sizeof(limit)));
+                            size_limit > 0 ? " and" : "", FORMAT_DURATION(queue->latency),
+                            FORMAT_DURATION(latency_limit));
 }
 
 int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,

@@ -264,9 +264,8 @@ static void set_error(struct fleet *fleet, enum rollout_state state, const char 
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
-        char who[ORDERER_TEXT_MAX];
-
         uint64_t before = proven_generation(fleet);
+
         generation_restart(fleet);
         struct fleet_counts counts = fleet_count(fleet, now);
         fleet->rollout = (struct rollout){
@@ -282,7 +281,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         fleet->preload.failures = 0;
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_STARTED,
                                  ": restart to generation %llu started by %s; %u worker%s to replace",
-                                 (unsigned long long)fleet->generation, orderer_text(by, who),
+                                 (unsigned long long)fleet->generation, ORDERER_TEXT(by),
                                  fleet->rollout.total, plural(fleet->rollout.total)));
 }
 
@@ -338,14 +337,15 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
 {
-        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
+        char why[ORDERER_TEXT_MAX + 64];
 
         if (fleet->rollout.state != ROLLOUT_HALTED)
                 return;
-        snprintf(why, sizeof(why), "halted, then acknowledged by %s", orderer_text(by, who));
+        snprintf(why, sizeof(why), "halted, then acknowledged by %s", ORDERER_TEXT(by));
         set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         backoff_reset(&fleet->crash);
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
+        event_by(by,
+                 fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", ORDERER_TEXT(by)));
 }
 
 static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
@@ -432,15 +432,16 @@ bool rollout_can_return(const struct fleet *fleet)
 void rollout_return(struct fleet *fleet, const struct orderer *by)
 {
         uint64_t from = fleet->generation;
-        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
+        char why[ORDERER_TEXT_MAX + 64];
 
         snprintf(why, sizeof(why), "rolled back to generation %llu by %s",
-                 (unsigned long long)fleet->rollout.before, orderer_text(by, who));
+                 (unsigned long long)fleet->rollout.before, ORDERER_TEXT(by));
         rollout_abort(fleet, why, by);
         set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         return_to_before(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
-                                 (unsigned long long)from, (unsigned long long)fleet->generation, who));
+                                 (unsigned long long)from, (unsigned long long)fleet->generation,
+                                 ORDERER_TEXT(by)));
 }
 
 bool rollout_withholds(const struct fleet *fleet)
@@ -635,10 +636,9 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         if (now < usec_add(rollout->progress_at, timeout))
                 return;
 
-        char span[32], reason[512];
-        format_duration(timeout, span, sizeof(span));
+        char reason[512];
         stuck_text(fleet, counts.live, reason, sizeof(reason));
-        snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s", span,
-                 reason);
+        snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s",
+                 FORMAT_DURATION(timeout), reason);
         rollout_halt(fleet, false, now);
 }

@@ -62,24 +62,23 @@ void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t old
 
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs)
 {
-        char names[700], span[32];
+        char names[700];
 
         /* The names are untrusted. */
         snprintf(names, sizeof(names), "%.200s %.200s", job->class, job->jid);
         if (job->queue[0] != '\0')
                 text_append(names, sizeof(names), " (queue %.200s)", job->queue);
         printable_replace(names, strlen(names), false);
-        format_duration(runs, span, sizeof(span));
         world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
-                    "%s has been running for %s in %s (pid %d)", names, span, WORKER_ID(worker),
-                    (int)worker_pid(worker));
+                    "%s has been running for %s in %s (pid %d)", names, FORMAT_DURATION(runs),
+                    WORKER_ID(worker), (int)worker_pid(worker));
 }
 
 void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         struct cut_off cut = worker_cut_off(worker);
-        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "by order";
+        char text[JOB_CLASSES_TEXT_MAX], why[FORMAT_MAX + 32] = "by order";
         /* An active worker may run other jobs by now. */
         bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
                      worker->jobs.read_at >= worker->orders.quiet_at &&
@@ -90,7 +89,7 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                 return;
         fleet->totals.jobs_cut_off[cut.word] += worker->heartbeat.busy;
         if (cut.word != CUT_ORDER)
-                snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
+                snprintf(why, sizeof(why), "after %s (%s)", FORMAT_DURATION(cut.allowed),
                          cut_word_name(cut.word));
         job_classes_text(&worker->jobs.classes, text, sizeof(text));
         worker_event(worker, EVENT_DRAIN_CUT, " cut off %s, %u job%s running%s%s", why,
@@ -153,15 +152,13 @@ static void worker_observe_over_threshold(struct worker *worker, uint64_t share,
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char bytes[32], threshold[32];
 
         worker->memory.over_threshold = true;
         /* The first of the samples in a row was already over the threshold. */
         worker_observe_breach(worker, BREACH_THRESHOLD,
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
-        format_size(share, bytes, sizeof(bytes));
-        format_size(settings->memory_threshold, threshold, sizeof(threshold));
-        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", bytes, threshold);
+        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", FORMAT_SIZE(share),
+                     FORMAT_SIZE(settings->memory_threshold));
         /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
@@ -170,7 +167,7 @@ static void worker_observe_over_threshold(struct worker *worker, uint64_t share,
         worker_event(
                 worker, EVENT_MEMORY_CHURN,
                 " replaced a worker over memory_threshold (%s), and exceeds it, too. Raise memory_threshold",
-                threshold);
+                FORMAT_SIZE(settings->memory_threshold));
 }
 
 void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now)
@@ -263,11 +260,10 @@ static void observe_own_exit(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         usec_t uptime = usec_sub(now, worker->active_at);
-        char span[FORMAT_MAX];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_EXTERNAL;
         worker_event(worker, EVENT_GONE, " exited cleanly (status 0) without being asked, %s after %s",
-                     format_duration(uptime, span, sizeof(span)),
+                     FORMAT_DURATION(uptime),
                      fleet_settings_write_heartbeats(fleet->settings) ? "its first heartbeat" : "its start");
         if (worker_outdated(worker))
                 rollout_observe_progress(fleet, now);
@@ -895,13 +891,11 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
 void observe_killed(struct worker *worker, int error, usec_t now)
 {
-        char span[32];
-
         if (!worker_observe_signal(worker, "killed", error))
                 return;
         worker->orders.killed_at = now;
-        format_duration(usec_sub(now, worker_stop_sent_at(worker)), span, sizeof(span));
-        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout); killed", span);
+        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout); killed",
+                     FORMAT_DURATION(usec_sub(now, worker_stop_sent_at(worker))));
 }
 
 void observe_promoted(struct worker *worker)
@@ -951,19 +945,18 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                                       ? ": the command ended by itself or moved to the background; let it "
                                         "stay in the foreground"
                                       : "";
-        char span[32], when[192];
+        char when[192];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         shim_observe_crash(worker, had_heartbeat);
         /* A wrapper that exits after the process that sent heartbeats: the uptime of that process counts. */
         if (worker->last_uptime > 0)
                 uptime = worker->last_uptime;
-        format_duration(uptime, span, sizeof(span));
         snprintf(when, sizeof(when),
                  !fleet_settings_write_heartbeats(fleet->settings) ? " after %s%s"
                  : had_heartbeat                                   ? ", %s after its first heartbeat%s"
                                  : " after %s, before its first heartbeat%s",
-                 span, meaning);
+                 FORMAT_DURATION(uptime), meaning);
         start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
                                exit->launch_error ? "" : when);
         fleet->crash_last_apart =
@@ -1311,7 +1304,6 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
 
         if (shutdown == 0)
                 return;
@@ -1326,9 +1318,8 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                 worker, EVENT_STOP_TIMEOUT_SHORT,
                 " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
                 "to %s or more",
-                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
-                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
-                format_duration_exact(needed, least, sizeof(least)));
+                FORMAT_DURATION(shutdown), settings->traits->shutdown_option,
+                FORMAT_DURATION(settings->stop_timeout), FORMAT_DURATION_EXACT(needed));
 }
 
 void observe_peers(struct worker *worker, const char *peers)

@@ -28,14 +28,12 @@ static bool loop_stands(const struct worker *worker, const struct heartbeat *hea
 
 static void judge_loop(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
-        char text[FORMAT_MAX];
-
         if (worker->state != WORKER_ACTIVE || worker_is_deaf(worker))
                 return;
         worker->deaf.found_at = now;
         worker->deaf.since = usec_sub(now, heartbeat->looked_usec);
         worker_event(worker, EVENT_DEAF, " is deaf: its loop that fetches jobs has not turned for %s; %s",
-                     format_duration(heartbeat->looked_usec, text, sizeof(text)),
+                     FORMAT_DURATION(heartbeat->looked_usec),
                      worker->fleet->settings->hang_action == HANG_KILL ? "replaced next" : "kept");
 }
 
@@ -132,7 +130,6 @@ static void judge(struct worker *worker, const char *served, const struct flow *
         const struct fleet_settings *settings = worker->fleet->settings;
         struct worker_deafness *deaf = &worker->deaf;
         bool waiting = false, taken = false;
-        char text[FORMAT_MAX];
 
         if (worker_is_deaf(worker))
                 return;
@@ -159,7 +156,7 @@ static void judge(struct worker *worker, const char *served, const struct flow *
         worker_event(worker, EVENT_DEAF,
                      " is deaf: ran no job for %s (hang_after), although jobs wait in a queue that it serves "
                      "and other workers run such jobs; %s",
-                     format_duration(usec_sub(now, deaf->since), text, sizeof(text)),
+                     FORMAT_DURATION(usec_sub(now, deaf->since)),
                      settings->hang_action == HANG_KILL ? "replaced next" : "kept");
 }
 

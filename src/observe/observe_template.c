@@ -133,7 +133,6 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
                             const struct quoted *unsafe, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char span[FORMAT_MAX];
 
         template->serving_pid = serving_pid;
         template->serving_start = serving_start;
@@ -148,7 +147,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
         usec_t took = usec_sub(now, template->started_at);
         set_state(template, TEMPLATE_READY, now);
         world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s ready after %s", NAME_OF(template),
-                    format_duration(took, span, sizeof(span)));
+                    FORMAT_DURATION(took));
         if (template_is_current(template))
                 rollout_observe_progress(fleet, now);
 }
@@ -277,14 +276,12 @@ void template_observe_go(struct worker *worker, usec_t now)
 static void observe_given_up(struct template *template, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char span[FORMAT_MAX];
 
         if (template->lost)
                 return;
         if (template_forks(template))
-                start_failure_describe(
-                        fleet, NULL, "%s did not fork within %s", NAME_OF(template),
-                        format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
+                start_failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
+                                       FORMAT_DURATION(usec_sub(now, template->fork.asked_at)));
         else
                 start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
                                        NAME_OF(template));
@@ -350,14 +347,14 @@ void template_observe_exit(struct template *template, const struct exit_status *
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
         usec_t uptime = usec_sub(now, ready ? template->state_at : template->started_at);
-        char how[64], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
+        char how[64], after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
                 template_forget(template);
                 return;
         }
         if (!exit->launch_error)
-                snprintf(after, sizeof(after), " after %s%s", format_duration(uptime, span, sizeof(span)),
+                snprintf(after, sizeof(after), " after %s%s", FORMAT_DURATION(uptime),
                          ready ? "" : ", before it was ready");
         exit_status_text(exit, how, sizeof(how));
         start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);

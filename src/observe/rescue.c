@@ -131,7 +131,7 @@ void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, co
         const char *remedy = fleet->settings->traits->drain_remedy;
         usec_t asked_at = dead->orders.quiet_at ?: dead->orders.stop_at;
         size_t n = n_released + (exit->known && !exit->by_signal ? n_left : 0);
-        char span[FORMAT_MAX], again[64] = "";
+        char again[64] = "";
 
         if (!remedy || n == 0 || asked_at == 0 || dead->orders.killed_at != 0)
                 return;
@@ -144,8 +144,8 @@ void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, co
                 snprintf(again, sizeof(again), " (%zu run%s again)", n_released, n_released == 1 ? "s" : "");
         world_event(fleet->world, EVENT_DRAIN_ABANDONED, fleet, dead,
                     "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s%s. %s",
-                    WORKER_ID(dead), (int)worker_pid(dead), format_duration(after, span, sizeof(span)), n,
-                    plural(n), again, remedy);
+                    WORKER_ID(dead), (int)worker_pid(dead), FORMAT_DURATION(after), n, plural(n), again,
+                    remedy);
 }
 
 void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
@@ -160,7 +160,6 @@ void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const
 void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs)
 {
         size_t n = jobs->n_unreadable, n_oversized = jobs->n_oversized;
-        char limit[FORMAT_MAX];
 
         if (n > 0)
                 world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
@@ -173,5 +172,5 @@ void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, cons
                             "%s (pid %d) died with %zu running job%s not re-enqueued: too large to read "
                             "(over %s). Enqueue the job%s again",
                             WORKER_ID(dead), (int)worker_pid(dead), n_oversized, plural(n_oversized),
-                            format_size(JOB_ENTRY_MAX, limit, sizeof(limit)), plural(n_oversized));
+                            FORMAT_SIZE(JOB_ENTRY_MAX), plural(n_oversized));
 }
