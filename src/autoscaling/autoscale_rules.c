@@ -801,8 +801,6 @@ static bool put(struct fleet *fleet, unsigned count)
         fleet->automatic_count = count;
         if (count == before)
                 return false;
-        fleet->totals.scaled_up += count > before;
-        fleet->totals.scaled_down += count < before;
         world_event(fleet->world, EVENT_SCALED, fleet, NULL, "fleet '%s': %u -> %u workers: %s",
                     fleet->settings->name, before, count, autoscale_text(fleet, because));
         return true;
@@ -931,20 +929,23 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
 
 #define ADD(...) text_append(text, AUTOSCALE_TEXT_MAX, __VA_ARGS__)
 
-/* Returns the name as it may be printed. */
-static const char *shown(const char *name, char text[static 80])
+#define SHOWN_MAX 80
+
+static const char *shown(const char *name, char text[static SHOWN_MAX])
 {
-        snprintf(text, 80, "%.79s", name);
+        snprintf(text, SHOWN_MAX, "%.79s", name);
         printable_replace(text, strlen(text), false);
         return text;
 }
 
+/* The name as it may be printed; the text is valid until the end of the enclosing block. */
+#define SHOWN(name) shown(name, (char[SHOWN_MAX]){""})
+
 static void queue_line(const struct fleet *fleet, const struct queue *queue, char *text)
 {
-        char name[80];
         usec_t wanted = autoscale_target(fleet, queue->name);
 
-        snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", shown(queue->name, name),
+        snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", SHOWN(queue->name),
                  queue->paused ? " (paused)" : "", (unsigned long long)queue->size, plural(queue->size));
         if (queue->size > 0 && queue->latency_known)
                 ADD(", oldest %s%s", fleet->settings->traits->latency_estimated ? "about " : "",
@@ -1048,14 +1049,14 @@ bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSC
 static void find_unserved(const struct fleet *fleet, struct problems *problems)
 {
         const char *served = autoscale_of(fleet)->served;
-        char name[LIMITS_NAME_MAX], text[80];
+        char name[LIMITS_NAME_MAX];
 
         for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_DURATION, i, name);
              i++)
                 if (!queue_names_have(served, name))
                         ADD_PROBLEM(PROBLEM_QUEUE_NAME_UNKNOWN,
                                     "latency_target names queue '%s', which no worker of the fleet serves",
-                                    shown(name, text));
+                                    SHOWN(name));
 }
 
 /* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
@@ -1064,7 +1065,6 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
         const usec_t boot = autoscale_of(fleet)->boot;
         const usec_t unseen = 2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec;
         const struct queues *queues = boot > 0 ? autoscale_of(fleet)->queues : NULL;
-        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 usec_t wanted = autoscale_target(fleet, queues->list[i].name);
@@ -1082,7 +1082,7 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                         PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but in a burst jobs wait up to %s: it takes that long "
                         "to read the queue twice, to receive a heartbeat, and to boot a worker (%s)",
-                        shown(queues->list[i].name, name), FORMAT_DURATION(wanted),
+                        SHOWN(queues->list[i].name), FORMAT_DURATION(wanted),
                         FORMAT_DURATION(usec_add(unseen, boot)), FORMAT_DURATION(boot));
         }
 }
@@ -1091,7 +1091,6 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
         usec_t job = MAX(autoscale_of(fleet)->verdict.service, fleet_oldest_job_usec(fleet, now));
-        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 usec_t wanted = autoscale_target(fleet, queues->list[i].name);
@@ -1102,7 +1101,7 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                         PROBLEM_TARGET_BELOW_JOB,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
-                        shown(queues->list[i].name, name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
+                        SHOWN(queues->list[i].name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
         }
 }
 
@@ -1125,7 +1124,6 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
-        char name[80];
 
         for (size_t i = 0; queues && i < queues->n; i++) {
                 const struct queue *queue = &queues->list[i];
@@ -1136,7 +1134,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                         continue;
                 ADD_PROBLEM(PROBLEM_QUEUE_STUCK,
                             "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
-                            shown(queue->name, name), FORMAT_DURATION(queue->latency), autoscale->threads);
+                            SHOWN(queue->name), FORMAT_DURATION(queue->latency), autoscale->threads);
         }
 }
 
@@ -1180,7 +1178,6 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                    const struct queues *queues, bool (*is_served)(const char *queue, const void *userdata),
                    const void *userdata)
 {
-        char name[80];
         size_t reported = 0;
 
         /* Without autoscaling, the queues that the fleets serve are not determined. */
@@ -1196,7 +1193,7 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                 problems_note(findings, PROBLEM_WARNING, "queues",
                               "Let workers serve the queue (-q), or check what enqueues jobs there",
                               "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
-                              (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
+                              (unsigned long long)queue->size, plural(queue->size), SHOWN(queue->name),
                               FORMAT_DURATION(queue->latency));
                 reported++;
         }

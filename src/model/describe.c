@@ -602,17 +602,18 @@ bool exit_status_is_success(const struct exit_status *exit)
         return exit->known && !exit->by_signal && exit->status == 0;
 }
 
-void exit_status_text(const struct exit_status *exit, char *text, size_t size)
+const char *exit_status_text(const struct exit_status *exit, char text[static EXIT_STATUS_TEXT_MAX])
 {
         if (exit->launch_error)
-                snprintf(text, size, "could not be started");
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "could not be started");
         else if (!exit->known)
-                snprintf(text, size, "exited with unknown status");
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "exited with unknown status");
         else if (exit->by_signal)
-                snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "was killed by signal %d (SIG%s)", exit->status,
                          sigabbrev_np(exit->status) ?: "?");
         else
-                snprintf(text, size, "exited with status %d", exit->status);
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "exited with status %d", exit->status);
+        return text;
 }
 
 const char *start_error_text(int error)

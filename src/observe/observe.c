@@ -935,8 +935,7 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t
 }
 
 /* Records that the worker ended without being asked to. */
-static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
-                                 usec_t now)
+static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         bool had_heartbeat = worker->active_at > 0 || worker->last_uptime > 0;
@@ -957,7 +956,7 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                  : had_heartbeat                                   ? ", %s after its first heartbeat%s"
                                  : " after %s, before its first heartbeat%s",
                  FORMAT_DURATION(uptime), meaning);
-        start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
+        start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), EXIT_STATUS_TEXT(exit),
                                exit->launch_error ? "" : when);
         fleet->crash_last_apart =
                 worker->state == WORKER_QUIET || (had_heartbeat && !worker_is_failed_start(worker, uptime));
@@ -976,47 +975,46 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
 
 /* Records that a forked process ended before it was allowed to continue: it has done nothing yet. An unknown
  * exit status means that its sqmgr has ended, and the process with it: no failure. */
-static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, const char *how,
-                                     usec_t now)
+static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
         worker->reason = REASON_CRASH;
         if (!exit->known)
                 return;
-        start_failure_describe(fleet, NULL, "%s %s while being forked", WORKER_EVENT_NAME(worker), how);
+        start_failure_describe(fleet, NULL, "%s %s while being forked", WORKER_EVENT_NAME(worker),
+                               EXIT_STATUS_TEXT(exit));
         start_failure_report(fleet, EVENT_START_FAILED, worker);
         start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
 }
 
-static void observe_asked_exit(const struct worker *worker, const struct exit_status *exit, const char *how)
+static void observe_asked_exit(const struct worker *worker, const struct exit_status *exit)
 {
         const char *reason = reason_name(worker->reason);
 
         if (worker->orders.finishes_job)
-                worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)", how,
-                             reason);
+                worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)",
+                             EXIT_STATUS_TEXT(exit), reason);
         else if (exit_status_is_success(exit))
                 worker_event(worker, EVENT_GONE, " exited cleanly (status 0, reason: %s)", reason);
         else
-                worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)", how, reason);
+                worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)",
+                             EXIT_STATUS_TEXT(exit), reason);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char how[64];
 
-        exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
-                worker_observe_lost_fork(worker, exit, how, now);
+                worker_observe_lost_fork(worker, exit, now);
         else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
-                observe_asked_exit(worker, exit, how);
+                observe_asked_exit(worker, exit);
                 rollout_observe_progress(fleet, now);
         } else if (worker_is_own_exit(worker, exit, now))
                 observe_own_exit(worker, now);
         else
-                worker_observe_crash(worker, exit, how, now);
+                worker_observe_crash(worker, exit, now);
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
 }
@@ -1025,17 +1023,15 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
                          usec_t now)
 {
         bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
-        char how[64];
 
-        exit_status_text(exit, how, sizeof(how));
-        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", how, (int)pid,
+        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", EXIT_STATUS_TEXT(exit), (int)pid,
                      finishes_job
                              ? ", which finishes its job, keeps running and occupies the place until then"
                              : " has booted and keeps running. Let the command start one process, and "
                                "exit with it");
         /* A process that finishes a job is not going to become active. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
-                worker_observe_crash(worker, exit, how, now);
+                worker_observe_crash(worker, exit, now);
                 worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
         }

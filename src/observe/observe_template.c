@@ -347,7 +347,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
         usec_t uptime = usec_sub(now, ready ? template->state_at : template->started_at);
-        char how[64], after[FORMAT_MAX + 32] = "";
+        char after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
                 template_forget(template);
@@ -356,8 +356,7 @@ void template_observe_exit(struct template *template, const struct exit_status *
         if (!exit->launch_error)
                 snprintf(after, sizeof(after), " after %s%s", FORMAT_DURATION(uptime),
                          ready ? "" : ", before it was ready");
-        exit_status_text(exit, how, sizeof(how));
-        start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
+        start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), EXIT_STATUS_TEXT(exit), after);
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, uptime, now);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records the passing of time; see the header. */
-#include "observe/observe_time.h"
+/* Records the passing of time: resets or reports whatever has lasted long enough. */
 #include "advice/leak.h"
 #include "base/parse.h"
 #include "model/counts.h"

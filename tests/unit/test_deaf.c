@@ -109,7 +109,6 @@ TEST(a_worker_that_takes_nothing_is_reported_once_and_kept)
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
 
-/* The world checks each action against the promises. */
 TEST(with_hang_action_kill_it_is_replaced_first_and_stopped_once_idle)
 {
         t.fleet_settings.hang_action = HANG_KILL;
@@ -124,6 +123,7 @@ TEST(with_hang_action_kill_it_is_replaced_first_and_stopped_once_idle)
         ck_assert_int_eq(worker->verdict.retire_reason, REASON_DEAF);
         for (unsigned i = 0; i < 100 && t.quiets == 0; i++)
                 run(1);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_DEAF);
         ck_assert_int_eq(problem_of_worker(worker), PROBLEM_NONE);

@@ -59,9 +59,8 @@ TEST(each_job_is_reported_of_with_what_became_of_it)
 {
         const struct worker *worker = test_spawn(&t);
         const struct exit_status exit = SIGNAL(9);
-        char how[128];
+        const char *how = EXIT_STATUS_TEXT(&exit);
 
-        exit_status_text(&exit, how, sizeof(how));
         rescue_observe(t.fleet, worker, &job, RESCUE_LEFT, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_LOST), 0);
         rescue_observe(t.fleet, worker, &job, RESCUE_LOST, 0, how);

@@ -7,7 +7,6 @@
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
-#include "rollout_trial/rollout_trial.h"
 #include "rollout_trial/trial_rules.h"
 #include "world.h"
 #include <math.h>

@@ -21,7 +21,7 @@ struct rescue {
                 /* Must be first: the list in runtime->rescues links to these, and is written to the state. */
                 dead;
         struct runtime *runtime;
-        char how[128];
+        char how[EXIT_STATUS_TEXT_MAX];
         bool counted;  /* the jobs that the worker has left or released were counted */
         bool judged;   /* the check for an OOM kill is done */
         bool culprits; /* OOM kill with job classes yet to be reported */
@@ -484,7 +484,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
                 .known = exit->known && !left, .by_signal = exit->by_signal, .status = exit->status};
         rescue->left = left;
         rescue->died_at = rescue->leftover.since = clock_now(CLOCK_MONOTONIC);
-        exit_status_text(left ? &rescue->dead.exit : exit, rescue->how, sizeof(rescue->how));
+        exit_status_text(left ? &rescue->dead.exit : exit, rescue->how);
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||
