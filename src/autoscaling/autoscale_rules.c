@@ -27,12 +27,23 @@
  * another if one was not enough. */
 #define LATE 3
 
-static usec_t left_of(const struct scaling_queue *queue, usec_t boot)
+static bool age_is_unknown(const struct queue *queue)
 {
-        return MAX(usec_sub(queue->target, usec_add(queue->age, boot)), queue->target / LEAST_LEFT);
+        return queue->size > 0 && !queue->latency_known;
 }
 
-static bool has_target_now(const struct scaling_queue *queue)
+/* Returns how long the oldest job has waited, as far as known. */
+static usec_t age_of(const struct queue *queue)
+{
+        return queue->size > 0 && queue->latency_known ? queue->latency : 0;
+}
+
+static usec_t left_of(const struct queue *queue, usec_t boot)
+{
+        return MAX(usec_sub(queue->target, usec_add(age_of(queue), boot)), queue->target / LEAST_LEFT);
+}
+
+static bool has_target_now(const struct queue *queue)
 {
         return queue->target > 0 && !queue->paused;
 }
@@ -42,20 +53,20 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
 {
         double most = 0;
 
-        for (size_t i = 0; i < reading->n_queues; i++) {
-                const struct scaling_queue *queue = &reading->queues[i];
+        for (size_t i = 0; reading->queues && i < reading->queues->n; i++) {
+                const struct queue *queue = &reading->queues->list[i];
 
                 if (!has_target_now(queue))
                         continue;
-                double part = usec_seconds(queue->age) / usec_seconds(queue->target);
+                double part = usec_seconds(age_of(queue)) / usec_seconds(queue->target);
                 verdict->waiting += queue->size;
-                verdict->age_unknown |= queue->age_unknown;
+                verdict->age_unknown |= age_is_unknown(queue);
                 if (queue->due_known)
                         verdict->due_in = MIN(verdict->due_in, queue->due_in);
                 if (verdict->target != 0 && part <= most)
                         continue;
                 most = part;
-                verdict->age = queue->age;
+                verdict->age = age_of(queue);
                 verdict->target = queue->target;
                 verdict->left = left_of(queue, reading->boot);
         }
@@ -158,8 +169,8 @@ static double backlog(const struct scaling_reading *reading, double service)
 
         if (service <= 0)
                 return 0;
-        for (size_t i = 0; i < reading->n_queues; i++) {
-                const struct scaling_queue *queue = &reading->queues[i];
+        for (size_t i = 0; reading->queues && i < reading->queues->n; i++) {
+                const struct queue *queue = &reading->queues->list[i];
 
                 if (!has_target_now(queue) || queue->size == 0)
                         continue;
@@ -733,27 +744,17 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         return n;
 }
 
-/* Fills list with the served queues. Returns true if a job has waited, or may have waited, in one of them for
- * so long that no thread can be idle. */
-static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
+/* Sets the targets of the served queues. Returns true if a job has waited, or may have waited, in one of them
+ * for so long that no thread can be idle. */
+static bool take_targets(const struct fleet *fleet, const struct queues *queues)
 {
-        const struct queues *queues = autoscale_of(fleet)->queues;
         bool waits = false;
 
         for (size_t i = 0; i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
+                struct queue *queue = &queues->list[i];
 
-                list[i] = (struct scaling_queue){
-                        .size = queue->size,
-                        .age = queue->size > 0 && queue->latency_known ? queue->latency : 0,
-                        .age_unknown = queue->size > 0 && !queue->latency_known,
-                        .target = autoscale_target(fleet, queue->name),
-                        .paused = queue->paused,
-                        .due_known = queue->due_known,
-                        .due_in = queue->due_in,
-                };
-                waits |= list[i].target > 0 && !queue->paused &&
-                         (list[i].age_unknown || list[i].age >= TAKEN_USEC);
+                queue->target = autoscale_target(fleet, queue->name);
+                waits |= has_target_now(queue) && (age_is_unknown(queue) || age_of(queue) >= TAKEN_USEC);
         }
         return waits;
 }
@@ -801,8 +802,8 @@ static bool put(struct fleet *fleet, unsigned count)
         fleet->automatic_count = count;
         if (count == before)
                 return false;
-        world_event(fleet->world, EVENT_SCALED, fleet, NULL, "fleet '%s': %u -> %u workers: %s",
-                    fleet->settings->name, before, count, autoscale_text(fleet, because));
+        fleet_event(fleet, EVENT_SCALED, ": %u -> %u workers: %s", before, count,
+                    autoscale_text(fleet, because));
         return true;
 }
 
@@ -837,7 +838,6 @@ void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now)
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
 {
         const struct scaling_limits limits = limits_of(fleet);
-        struct scaling_queue *list = NULL;
         unsigned count = fleet_current_count(fleet);
 
         autoscale_keep(fleet, TAKE_PTR(read->queues), now);
@@ -851,12 +851,9 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 autoscale->bounded_by_memory = false;
                 return false;
         }
-        if (autoscale->queues)
-                list = calloc(autoscale->queues->n + 1, sizeof(*list));
         struct scaling_reading reading = {
-                .queues = list,
-                .n_queues = list ? autoscale->queues->n : 0,
-                .hold = list ? hold_of(fleet) : SCALING_HELD_REDIS,
+                .queues = autoscale->queues,
+                .hold = autoscale->queues ? hold_of(fleet) : SCALING_HELD_REDIS,
                 /* Clamped, because the automatic count is also computed while the operator's count
                  * applies. */
                 .count = MIN(MAX(count, limits.min), limits.max),
@@ -874,14 +871,12 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.share = take_share(fleet, read, reading.threads);
         reading.foreign_idle += idle_elsewhere(fleet, read, &reading);
-        if (list && take_queues(fleet, list))
+        if (autoscale->queues && take_targets(fleet, autoscale->queues))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
                             : reading.done_known ? AUTOSCALE_BY_COUNT
                                                  : AUTOSCALE_BY_NOTHING;
-        bool changed = judge(fleet, &reading, now);
-        free(list);
-        return changed;
+        return judge(fleet, &reading, now);
 }
 
 unsigned autoscale_wanted(const struct fleet *fleet)

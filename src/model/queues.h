@@ -27,6 +27,7 @@ struct queue {
          * the sum of these durations. */
         unsigned n_classes;
         usec_t service;
+        usec_t target; /* for autoscaling: no job shall wait longer; 0: the queue is ignored */
 };
 
 struct queues {

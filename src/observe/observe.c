@@ -755,9 +755,8 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
                 return true;
         /* The exit event covers a process that is gone. */
         if (!reported && error != ESRCH)
-                world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
-                            "%s cannot be %s: %s", WORKER_EVENT_NAME(worker), what,
-                            worker_signal_error_text(worker, error));
+                worker_event(worker, EVENT_SIGNAL_REFUSED, " cannot be %s: %s", what,
+                             worker_signal_error_text(worker, error));
         return false;
 }
 
