@@ -60,3 +60,4 @@ const char *format_size_exact(uint64_t bytes, char *text, size_t size);
 #define FORMAT_DURATION(usec)       format_duration(usec, (char[FORMAT_MAX]){""}, FORMAT_MAX)
 #define FORMAT_DURATION_EXACT(usec) format_duration_exact(usec, (char[FORMAT_MAX]){""}, FORMAT_MAX)
 #define FORMAT_SIZE(bytes)          format_size(bytes, (char[FORMAT_MAX]){""}, FORMAT_MAX)
+#define FORMAT_SIZE_EXACT(bytes)    format_size_exact(bytes, (char[FORMAT_MAX]){""}, FORMAT_MAX)
