@@ -182,16 +182,13 @@ static const char *ready_others_text(const struct worker *worker, char *text, si
         return text;
 }
 
-/* Waits without a count; WAIT_HUNG is for fleets. */
+/* Waits without a count. */
 static const char *const fixed_waits[_WAIT_MAX] = {
-        [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
         [WAIT_IDLE_CHECK] = "waits for proof that no job is being fetched; asked to exit then",
         [WAIT_AMBIGUOUS] =
                 ("shares its host name and pid with another process that sends heartbeats. Give each "
                  "machine and container its own host name"),
-        [WAIT_HUNG] =
-                "waits for a heartbeat: all workers are silent, or Redis does not accept their heartbeats",
         [WAIT_FORK] =
                 ("waits for memory or processes to fork a worker. Check LimitNPROC= and the limits of the "
                  "control group"),
@@ -205,19 +202,21 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                  "would end running jobs. If the worker still accepts jobs, send the signal once"),
 };
 
-static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
+static void fixed_text(const struct fleet *fleet, enum wait wait, char *text, size_t size)
 {
-        static const char *const of_database[_WAIT_MAX] = {
-                [WAIT_REDIS] = "waits for the database",
-                [WAIT_HUNG] =
-                        ("waits for a heartbeat: all workers are silent, or the database does not accept "
-                         "their heartbeats"),
-        };
-        const char *text = fleet_settings_need_database(fleet->settings) ? of_database[wait] : NULL;
+        const char *server = fleet_settings_server(fleet->settings);
 
         if (wait == WAIT_REDIS && fleet->server == READER_STATE_REFUSING)
-                return "waits until Redis accepts writes";
-        return text ?: fixed_waits[wait] ?: "";
+                snprintf(text, size, "waits until Redis accepts writes");
+        else if (wait == WAIT_REDIS)
+                snprintf(text, size, "waits for %s", server);
+        else if (wait == WAIT_HUNG)
+                snprintf(text, size,
+                         "waits for a heartbeat: all workers are silent, or %s does not accept their "
+                         "heartbeats",
+                         server);
+        else
+                snprintf(text, size, "%s", fixed_waits[wait] ?: "");
 }
 
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
@@ -373,7 +372,7 @@ static const char *waits_text(const struct worker *worker, usec_t now, char *tex
                                                 : "waits until its leftover processes are identified");
                 break;
         default:
-                snprintf(text, size, "%s", fixed_wait(worker->fleet, worker->verdict.waits_for));
+                fixed_text(worker->fleet, worker->verdict.waits_for, text, size);
         }
         return text;
 }
@@ -511,7 +510,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 shortage_text(fleet, now, text, size);
                 break;
         default:
-                snprintf(text, size, "%s", fixed_wait(fleet, fleet->waits_for));
+                fixed_text(fleet, fleet->waits_for, text, size);
         }
         return text;
 }

@@ -275,7 +275,7 @@ static void observe_own_exit(struct worker *worker, usec_t now)
                 fleet->crash.next_at = usec_add(now, BACKOFF_MIN_USEC);
 }
 
-/* sqmgr ends a reader that answers later than this (io/reader.c). */
+/* No answer about a heartbeat is expected to be later than this. */
 #define LATE_USEC (60 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)

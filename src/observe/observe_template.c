@@ -56,22 +56,17 @@ static _printf_(3, 4) void refuse(struct fleet *fleet, const struct quoted *quot
                     &preload->quoted);
 }
 
-/* Reports the failure in fleet->crash_last. During a restart it counts as a failed new worker. */
-static void report_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
-{
-        fleet->totals.template_failures++;
-        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
-        start_failure_observe(fleet, generation, since, true, now);
-}
-
-/* Reports a failure that the application or its command may have caused. Outside of a restart, preloading is
- * given up for this generation after enough failures. */
+/* Reports the failure in fleet->crash_last, which the application or its command may have caused. During a
+ * restart it counts as a failed new worker. Otherwise, preloading is given up for this generation after
+ * enough failures. */
 static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         struct preload *preload = &fleet->preload;
         bool tried = fleet->rollout.state == ROLLOUT_RUNNING;
 
-        report_failure(fleet, generation, since, now);
+        fleet->totals.template_failures++;
+        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
+        start_failure_observe(fleet, generation, since, true, now);
         if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
                 refuse(fleet, &fleet->crash_quoted, "%u failures in a row; last failure: %s",
                        preload->failures, fleet->crash_last);
