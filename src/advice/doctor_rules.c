@@ -3,8 +3,7 @@
 #include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "base/parse.h"
-#include "model/database_facts.h"
-#include "model/redis_facts.h"
+#include "model/server_facts.h"
 #include "model/world.h"
 #include <stdio.h>
 
