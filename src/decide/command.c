@@ -5,7 +5,6 @@
 #include "model/idle_proof.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include <stdio.h>
 
 static void put_order(struct fleet *fleet, enum fleet_order order, const struct orderer *by, usec_t now)
 {

@@ -8,7 +8,6 @@
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/world.h"
-#include <stdio.h>
 
 #define OLDEST_MAX 64
 

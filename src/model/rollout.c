@@ -9,7 +9,6 @@
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/world.h"
-#include <stdarg.h>
 
 /* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
 static uint64_t random_next(uint64_t *state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server has reported, for doctor. */
+/* Facts that a server has reported, for doctor. */
 #pragma once
 
 #include "wire/quoted.h"

@@ -6,7 +6,6 @@
 #include "model/describe.h"
 #include "model/world.h"
 #include <signal.h>
-#include <stdio.h>
 
 /* A killed process may take a while to disappear, longer with more memory. */
 #define OOM_USEC (10 * USEC_PER_SEC)

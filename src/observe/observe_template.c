@@ -7,8 +7,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <stdarg.h>
-#include <stdio.h>
 
 /* Maximum time that one poll counts: in a longer gap sqmgr itself was late. */
 #define FORK_POLL_USEC (500 * USEC_PER_MSEC)

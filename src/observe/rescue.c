@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "model/describe.h"
 #include "model/world.h"
-#include <stdio.h>
 
 /* Heartbeats in a row that prove idleness, as of other workers without title and threads. */
 #define IDLE_HEARTBEATS 2

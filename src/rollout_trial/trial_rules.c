@@ -7,7 +7,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include <math.h>
-#include <stdio.h>
 
 /* The odds ratios that the evidence is a mixture of, and their weights. tests/sim/trials.c shows what they
  * find. */
