@@ -205,16 +205,6 @@ void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now)
         fleet->shortage_error = error;
 }
 
-void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
-                           usec_t now)
-{
-        if (failed_start)
-                start_failure_back_off(fleet, now);
-        fleet->crash_last_apart = !failed_start;
-        if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
-                rollout_observe_failure(fleet, now);
-}
-
 #define ROLLOUT_FAILURES_MAX 3
 
 /* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs. */
@@ -370,7 +360,8 @@ void rollout_observe_progress(struct fleet *fleet, usec_t now)
                 fleet->rollout.progress_at = now;
 }
 
-void rollout_observe_failure(struct fleet *fleet, usec_t now)
+/* A new worker has failed, as described in fleet->crash_last. */
+static void observe_failure(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
 
@@ -384,6 +375,16 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout->quoted = fleet->crash_quoted;
         rollout->lines_token = fleet->lines_token;
         rollout_halt(fleet, false, now);
+}
+
+void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
+                           usec_t now)
+{
+        if (failed_start)
+                start_failure_back_off(fleet, now);
+        fleet->crash_last_apart = !failed_start;
+        if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
+                observe_failure(fleet, now);
 }
 
 void rollout_observe_unseen(struct fleet *fleet, usec_t now)

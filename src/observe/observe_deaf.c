@@ -40,22 +40,17 @@ static void judge_loop(struct worker *worker, const struct heartbeat *heartbeat,
 void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct worker_deafness *deaf = &worker->deaf;
-        bool begun =
-                heartbeat->processed_known && deaf->processed_known && heartbeat->processed > deaf->processed;
         bool stood = deaf->loop_stands;
 
-        deaf->processed_known = heartbeat->processed_known;
-        deaf->processed = heartbeat->processed;
         deaf->loop_stands = loop_stands(worker, heartbeat);
         /* A worker that was stopped for a while shows that once as it continues. */
         if (deaf->loop_stands && stood)
                 judge_loop(worker, heartbeat, now);
         if (deaf->loop_stands)
                 return;
-        /* A worker that runs one long job takes none; only the count shows that. */
-        if (heartbeat->processed_known ? begun : heartbeat->busy > 0)
+        if (heartbeat->busy > 0)
                 deaf->took_at = now;
-        if (heartbeat->busy == 0 && !begun && !stood)
+        if (heartbeat->busy == 0 && !stood)
                 return;
         if (deaf->found_at != 0 && worker_is_deaf(worker))
                 worker_event(worker, EVENT_RUNS_AGAIN, stood ? " fetches jobs again" : " runs jobs again");
