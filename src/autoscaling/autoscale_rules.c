@@ -53,9 +53,7 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
 {
         double most = 0;
 
-        for (size_t i = 0; reading->queues && i < reading->queues->n; i++) {
-                const struct queue *queue = &reading->queues->list[i];
-
+        QUEUES_FOREACH(reading->queues, queue) {
                 if (!has_target_now(queue))
                         continue;
                 double part = usec_seconds(age_of(queue)) / usec_seconds(queue->target);
@@ -169,9 +167,7 @@ static double backlog(const struct scaling_reading *reading, double service)
 
         if (service <= 0)
                 return 0;
-        for (size_t i = 0; reading->queues && i < reading->queues->n; i++) {
-                const struct queue *queue = &reading->queues->list[i];
-
+        QUEUES_FOREACH(reading->queues, queue) {
                 if (!has_target_now(queue) || queue->size == 0)
                         continue;
                 usec_t left = left_of(queue, reading->boot);
@@ -598,9 +594,8 @@ static bool has_all(const struct fleet *fleet, const char *names)
 
         if (!queues)
                 return false;
-        for (size_t i = 0; i < queues->n; i++)
-                if (autoscale_target(fleet, queues->list[i].name) > 0 &&
-                    !queue_names_have(names, queues->list[i].name))
+        QUEUES_FOREACH(queues, queue)
+                if (autoscale_target(fleet, queue->name) > 0 && !queue_names_have(names, queue->name))
                         return false;
         return true;
 }
@@ -609,8 +604,8 @@ static bool has_any(const struct fleet *fleet, const char *names)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
 
-        for (size_t i = 0; queues && i < queues->n; i++)
-                if (queue_names_have(names, queues->list[i].name))
+        QUEUES_FOREACH(queues, queue)
+                if (queue_names_have(names, queue->name))
                         return true;
         return false;
 }
@@ -750,9 +745,7 @@ static bool take_targets(const struct fleet *fleet, const struct queues *queues)
 {
         bool waits = false;
 
-        for (size_t i = 0; i < queues->n; i++) {
-                struct queue *queue = &queues->list[i];
-
+        QUEUES_FOREACH(queues, queue) {
                 queue->target = autoscale_target(fleet, queue->name);
                 waits |= has_target_now(queue) && (age_is_unknown(queue) || age_of(queue) >= TAKEN_USEC);
         }
@@ -1061,8 +1054,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
         const usec_t unseen = 2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec;
         const struct queues *queues = boot > 0 ? autoscale_of(fleet)->queues : NULL;
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+        QUEUES_FOREACH(queues, queue) {
+                usec_t wanted = autoscale_target(fleet, queue->name);
                 /* Workers that are forked boot at once. */
                 bool helps = !fleet->settings->preload && wanted >= unseen;
 
@@ -1077,8 +1070,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                         PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but in a burst jobs wait up to %s: it takes that long "
                         "to read the queue twice, to receive a heartbeat, and to boot a worker (%s)",
-                        SHOWN(queues->list[i].name), FORMAT_DURATION(wanted),
-                        FORMAT_DURATION(usec_add(unseen, boot)), FORMAT_DURATION(boot));
+                        SHOWN(queue->name), FORMAT_DURATION(wanted), FORMAT_DURATION(usec_add(unseen, boot)),
+                        FORMAT_DURATION(boot));
         }
 }
 
@@ -1087,8 +1080,8 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
         const struct queues *queues = autoscale_of(fleet)->queues;
         usec_t job = MAX(autoscale_of(fleet)->verdict.service, fleet_oldest_job_usec(fleet, now));
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+        QUEUES_FOREACH(queues, queue) {
+                usec_t wanted = autoscale_target(fleet, queue->name);
 
                 if (wanted == 0 || job <= wanted)
                         continue;
@@ -1096,7 +1089,7 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                         PROBLEM_TARGET_BELOW_JOB,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
-                        SHOWN(queues->list[i].name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
+                        SHOWN(queue->name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
         }
 }
 
@@ -1120,8 +1113,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
+        QUEUES_FOREACH(queues, queue) {
                 usec_t wanted = autoscale_target(fleet, queue->name);
 
                 if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||

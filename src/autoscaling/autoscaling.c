@@ -296,8 +296,8 @@ struct scaled_link *scaled_link_of(const struct link *link)
 /* True if the reading may wake a sleeping fleet. */
 static bool has_jobs(const struct queues *queues)
 {
-        for (size_t i = 0; queues && i < queues->n; i++)
-                if (queues->list[i].size > 0 || queues->list[i].due_known)
+        QUEUES_FOREACH(queues, queue)
+                if (queue->size > 0 || queue->due_known)
                         return true;
         return false;
 }
@@ -427,9 +427,9 @@ static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *u
         const struct scaler *scaler = userdata;
         bool any = false;
 
-        for (size_t i = 0; i < scaler->runtime->links.n; i++)
-                if (link_sleeps(scaler->runtime->links.list[i])) {
-                        poll_sleepers(scaled_link_of(scaler->runtime->links.list[i]));
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n)
+                if (link_sleeps(link)) {
+                        poll_sleepers(scaled_link_of(link));
                         any = true;
                 }
         (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
@@ -442,8 +442,8 @@ static void arm_wake_poll(struct scaler *scaler)
         int enabled = SD_EVENT_OFF;
         bool any = false;
 
-        for (size_t i = 0; i < scaler->runtime->links.n; i++)
-                any |= link_sleeps(scaler->runtime->links.list[i]);
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n)
+                any |= link_sleeps(link);
         if (!any)
                 return;
         if (!scaler->timer)
@@ -456,11 +456,8 @@ static void arm_wake_poll(struct scaler *scaler)
 static void scaler_poll(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = &scaler->runtime->links;
 
-        for (size_t i = 0; i < links->n; i++) {
-                struct link *link = links->list[i];
-
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n) {
                 if (!link->framework->queue_names || !link_is_read(link, now))
                         continue;
                 struct scaled_link *scaled = join_link(link);
@@ -519,11 +516,10 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
 static void scaler_observe(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = &scaler->runtime->links;
         bool changed = false;
 
-        for (size_t i = 0; i < links->n; i++) {
-                struct scaled_link *scaled = scaled_link_of(links->list[i]);
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n) {
+                struct scaled_link *scaled = scaled_link_of(link);
 
                 if (!scaled || !scaled->answered)
                         continue;

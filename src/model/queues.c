@@ -10,8 +10,8 @@ struct queues *queues_free(struct queues *queues)
 {
         if (!queues)
                 return NULL;
-        for (size_t i = 0; i < queues->n; i++)
-                free(queues->list[i].name);
+        QUEUES_FOREACH(queues, queue)
+                free(queue->name);
         free(queues->list);
         free(queues);
         return NULL;
@@ -49,9 +49,9 @@ usec_t queues_service(const struct queues *queues)
         usec_t sum = 0;
         unsigned n = 0;
 
-        for (size_t i = 0; i < queues->n; i++) {
-                sum += queues->list[i].service;
-                n += queues->list[i].n_classes;
+        QUEUES_FOREACH(queues, queue) {
+                sum += queue->service;
+                n += queue->n_classes;
         }
         return n > 0 ? sum / n : queues->service;
 }
@@ -113,8 +113,7 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
         if (!now.over)
                 return -ENOMEM;
         over[0] = back[0] = '\0';
-        for (size_t i = 0; i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
+        QUEUES_FOREACH(queues, queue) {
                 const struct queue_over *before = find_over(watch, queue->name);
                 uint64_t size_limit = limits_find(settings->queue_warn_size, LIMITS_COUNT, queue->name);
                 usec_t latency_limit =
@@ -199,10 +198,10 @@ void latency_add(struct latency_flow *flows, const struct queues *queues, struct
         double rate = rate_of(work, now);
         bool serves = false, waits = false;
 
-        for (size_t i = 0; i < queues->n; i++)
-                if (queue_names_have(served, queues->list[i].name)) {
+        QUEUES_FOREACH(queues, queue)
+                if (queue_names_have(served, queue->name)) {
                         serves = true;
-                        waits |= queues->list[i].size > 0;
+                        waits |= queue->size > 0;
                 }
         if (!serves)
                 return;

@@ -38,6 +38,10 @@ struct queues {
         usec_t service;                 /* how long any job takes; 0: unknown */
 };
 
+/* Loops over queues, which may be NULL; declares item, a pointer to each. */
+#define QUEUES_FOREACH(of, item)                                                                             \
+        for (__auto_type item = (of) ? (of)->list : NULL; item && item < (of)->list + (of)->n; item++)
+
 /* The result of a reading of queues. */
 struct queues_reading {
         struct queues *queues; /* owned; NULL: the reading failed */

@@ -86,9 +86,7 @@ static bool waits(const struct queue *queue)
 
 static bool was_taken(const struct deaf_reading *reading, const struct queue *queue, bool timed, usec_t now)
 {
-        for (size_t i = 0; i < reading->before->n; i++) {
-                const struct queue *before = &reading->before->list[i];
-
+        QUEUES_FOREACH(reading->before, before) {
                 if (strcmp(before->name, queue->name) != 0)
                         continue;
                 return waits(before) &&
