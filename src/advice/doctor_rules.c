@@ -3,8 +3,7 @@
 #include "advice/doctor_rules.h"
 #include "advice/problem_rules.h"
 #include "base/parse.h"
-#include "model/database_facts.h"
-#include "model/redis_facts.h"
+#include "model/server_facts.h"
 #include "model/world.h"
 #include <stdio.h>
 
@@ -219,14 +218,12 @@ static void check_heard(struct problems *findings, const struct fleet *fleet, co
 
 static void check_drains(struct problems *findings, const struct fleet *fleet, const char *about)
 {
-        char span[FORMAT_MAX];
-
         if (fleet->abandoned.jobs > 0)
                 problems_note(findings, PROBLEM_ERROR, about, fleet->settings->traits->drain_remedy,
                               "workers that were asked to exit have exited in the middle of jobs, the first "
                               "of them after %s; jobs: %zu (run again: %zu)",
-                              format_duration(fleet->abandoned.after, span, sizeof(span)),
-                              fleet->abandoned.jobs, fleet->abandoned.released);
+                              FORMAT_DURATION(fleet->abandoned.after), fleet->abandoned.jobs,
+                              fleet->abandoned.released);
 }
 
 void doctor_fleet(struct problems *findings, struct problems *problems, const struct doctor_fleet *facts)

@@ -128,13 +128,13 @@ uint64_t leak_bytes_per_hour(const struct fleet *fleet)
 }
 
 /* The value is an estimate, so the text is rounded. */
-static const char *about(usec_t usec, char text[static FORMAT_MAX])
+static usec_t about(usec_t usec)
 {
         usec_t step = usec >= 2 * USEC_PER_DAY    ? USEC_PER_DAY
                       : usec >= 2 * USEC_PER_HOUR ? USEC_PER_HOUR
                                                   : 10 * USEC_PER_MIN;
 
-        return format_duration(MAX((usec + step / 2) / step, 1U) * step, text, FORMAT_MAX);
+        return MAX((usec + step / 2) / step, 1U) * step;
 }
 
 static void times_text(const struct fleet *fleet, char *text, size_t size)
@@ -155,32 +155,31 @@ static void times_text(const struct fleet *fleet, char *text, size_t size)
 const char *leak_text(const struct fleet *fleet, char text[static LEAK_TEXT_MAX])
 {
         const struct worker *first = leak_first(fleet);
-        char hour[FORMAT_MAX], limit[FORMAT_MAX], span[FORMAT_MAX];
         char reaches[LEAK_TEXT_MAX / 2] = "", times[96];
         const char *name;
+        uint64_t limit = limit_bytes(fleet, &name);
 
         text[0] = '\0';
         if (!fleet->leak.grows)
                 return text;
-        format_size(limit_bytes(fleet, &name), limit, sizeof(limit));
         if (first)
                 snprintf(reaches, sizeof(reaches), "; %s reaches %s (%s) in about %s", WORKER_ID(first), name,
-                         limit, about(leak_reaches(first), span));
+                         FORMAT_SIZE(limit), FORMAT_DURATION(about(leak_reaches(first))));
         times_text(fleet, times, sizeof(times));
         snprintf(text, LEAK_TEXT_MAX, "workers grow by about %s per hour each%s%s",
-                 format_size(leak_bytes_per_hour(fleet), hour, sizeof(hour)), reaches, times);
+                 FORMAT_SIZE(leak_bytes_per_hour(fleet)), reaches, times);
         return text;
 }
 
 const char *leak_worker_text(const struct worker *worker, char text[static LEAK_TEXT_MAX])
 {
         usec_t reaches = leak_reaches(worker);
-        char span[FORMAT_MAX];
         const char *name;
 
         text[0] = '\0';
         (void)limit_bytes(worker->fleet, &name);
         if (reaches != USEC_INFINITY)
-                snprintf(text, LEAK_TEXT_MAX, "reaches %s in about %s", name, about(reaches, span));
+                snprintf(text, LEAK_TEXT_MAX, "reaches %s in about %s", name,
+                         FORMAT_DURATION(about(reaches)));
         return text;
 }

@@ -147,7 +147,7 @@ static void find_of_machine(const struct search *search)
         const struct problem_facts *facts = search->facts;
         const struct world *world = search->world;
         usec_t ago = usec_sub(search->now, world->doubt.since);
-        char text[256], span[FORMAT_MAX];
+        char text[256];
 
         if (world->shutting_down)
                 problems_add(search->problems,
@@ -190,7 +190,7 @@ static void find_of_machine(const struct search *search)
         if (world->doubt.since != 0 && ago < DOUBT_USEC)
                 ADD_ABOUT(search, PROBLEM_CLOCK_JUMP, "clock", world->doubt.since,
                           "jumped %s ago, or the machine was suspended, or sqmgr stalled",
-                          format_duration(ago, span, sizeof(span)));
+                          FORMAT_DURATION(ago));
 }
 
 /* Adds a problem that explains why workers are missing. Only the first such problem says how many are
@@ -257,7 +257,6 @@ static void find_in_settings(const struct search *search)
         const struct fleet_settings *settings = search->fleet->settings;
         const struct traits *traits = settings->traits;
         uint64_t places = fleet_max_processes(search->fleet), machine = search->facts->memory_bytes;
-        char a[FORMAT_MAX], b[FORMAT_MAX];
         usec_t timeout = 0;
 
         if (traits->stand_in)
@@ -270,13 +269,13 @@ static void find_in_settings(const struct search *search)
                 ADD(search, PROBLEM_STOP_TIMEOUT_SHORT, 0,
                     "stop_timeout is %s, but %s needs up to %llus (%s) to re-enqueue its jobs; it would be "
                     "killed first",
-                    format_duration(settings->stop_timeout, a, sizeof(a)), traits->title,
+                    FORMAT_DURATION(settings->stop_timeout), traits->title,
                     (unsigned long long)(timeout / USEC_PER_SEC), traits->shutdown_option);
         if (machine > 0 && settings->memory_threshold > machine / places)
                 ADD(search, PROBLEM_MEMORY_OVERCOMMITTED, 0,
                     "memory_threshold %s x max_processes %llu exceeds the machine's memory of %s",
-                    format_size(settings->memory_threshold, a, sizeof(a)), (unsigned long long)places,
-                    format_size(machine, b, sizeof(b)));
+                    FORMAT_SIZE(settings->memory_threshold), (unsigned long long)places,
+                    FORMAT_SIZE(machine));
         find_in_environment(search);
 }
 
@@ -300,13 +299,13 @@ static void find_return(const struct search *search)
 {
         const struct fleet *fleet = search->fleet;
         const struct template *template = fleet_template(fleet);
-        char memory[FORMAT_MAX], where[FORMAT_MAX + 96];
+        char where[FORMAT_MAX + 96];
 
         if (!fleet->rollout.returned)
                 return;
         if (template)
                 snprintf(where, sizeof(where), "runs from the template in memory (%s) until the next restart",
-                         format_size(template->memory_bytes, memory, sizeof(memory)));
+                         FORMAT_SIZE(template->memory_bytes));
         else
                 snprintf(where, sizeof(where), "%s",
                          rollout_withholds(fleet)
@@ -321,7 +320,6 @@ static void find_rollout(const struct search *search)
         const struct fleet *fleet = search->fleet;
         const struct rollout *rollout = &fleet->rollout;
         usec_t blocked = usec_sub(search->now, rollout->progress_at);
-        char timeout[FORMAT_MAX], span[FORMAT_MAX];
 
         if (rollout->state == ROLLOUT_HALTED)
                 ADD_QUOTING(search, PROBLEM_ROLLOUT_HALTED,
@@ -339,8 +337,8 @@ static void find_rollout(const struct search *search)
         else if (search->counts.outdated > 0 && blocked >= fleet->settings->rollout_timeout / 2)
                 ADD(search, PROBLEM_ROLLOUT_SLOW, rollout->progress_at,
                     "restart has made no progress for %s; halts after %s (rollout_timeout)",
-                    format_duration(blocked - blocked % USEC_PER_SEC, span, sizeof(span)),
-                    format_duration(fleet->settings->rollout_timeout, timeout, sizeof(timeout)));
+                    FORMAT_DURATION(blocked - blocked % USEC_PER_SEC),
+                    FORMAT_DURATION(fleet->settings->rollout_timeout));
 }
 
 static void find_failed_starts(struct search *search)
@@ -367,13 +365,11 @@ static void find_failed_starts(struct search *search)
 static void find_churn(const struct search *search)
 {
         const struct fleet *fleet = search->fleet;
-        char threshold[FORMAT_MAX];
 
         if (fleet->churn.count >= CHURN_MIN)
                 ADD(search, PROBLEM_MEMORY_CHURN, fleet->churn.since,
                     "%u replacements in a row exceeded memory_threshold %s soon after boot",
-                    fleet->churn.count,
-                    format_size(fleet->settings->memory_threshold, threshold, sizeof(threshold)));
+                    fleet->churn.count, FORMAT_SIZE(fleet->settings->memory_threshold));
 }
 
 static enum problem_code problem_of_wait(enum wait wait)
@@ -533,11 +529,10 @@ static const char *worker_text(const struct search *search, const struct worker 
                          worker->fleet->settings->traits->title);
                 break;
         case PROBLEM_POLL_DOES_NOT_END:
-                format_duration(worker->heartbeat.polling_usec, span, sizeof(span));
                 snprintf(text, size,
                          "quieted, and has waited for %s for the end of a request to its broker, which may "
                          "still bring a job",
-                         span);
+                         FORMAT_DURATION(worker->heartbeat.polling_usec));
                 break;
         case PROBLEM_WORKER_DEAF:
                 format_duration(usec_sub(search->now, worker->deaf.since), span, sizeof(span));

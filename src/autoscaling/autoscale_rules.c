@@ -27,12 +27,23 @@
  * another if one was not enough. */
 #define LATE 3
 
-static usec_t left_of(const struct scaling_queue *queue, usec_t boot)
+static bool age_is_unknown(const struct queue *queue)
 {
-        return MAX(usec_sub(queue->target, usec_add(queue->age, boot)), queue->target / LEAST_LEFT);
+        return queue->size > 0 && !queue->latency_known;
 }
 
-static bool has_target_now(const struct scaling_queue *queue)
+/* Returns how long the oldest job has waited, as far as known. */
+static usec_t age_of(const struct queue *queue)
+{
+        return queue->size > 0 && queue->latency_known ? queue->latency : 0;
+}
+
+static usec_t left_of(const struct queue *queue, usec_t boot)
+{
+        return MAX(usec_sub(queue->target, usec_add(age_of(queue), boot)), queue->target / LEAST_LEFT);
+}
+
+static bool has_target_now(const struct queue *queue)
 {
         return queue->target > 0 && !queue->paused;
 }
@@ -42,20 +53,18 @@ static void find_oldest(const struct scaling_reading *reading, struct scaling_ve
 {
         double most = 0;
 
-        for (size_t i = 0; i < reading->n_queues; i++) {
-                const struct scaling_queue *queue = &reading->queues[i];
-
+        QUEUES_FOREACH(reading->queues, queue) {
                 if (!has_target_now(queue))
                         continue;
-                double part = usec_seconds(queue->age) / usec_seconds(queue->target);
+                double part = usec_seconds(age_of(queue)) / usec_seconds(queue->target);
                 verdict->waiting += queue->size;
-                verdict->age_unknown |= queue->age_unknown;
+                verdict->age_unknown |= age_is_unknown(queue);
                 if (queue->due_known)
                         verdict->due_in = MIN(verdict->due_in, queue->due_in);
                 if (verdict->target != 0 && part <= most)
                         continue;
                 most = part;
-                verdict->age = queue->age;
+                verdict->age = age_of(queue);
                 verdict->target = queue->target;
                 verdict->left = left_of(queue, reading->boot);
         }
@@ -158,9 +167,7 @@ static double backlog(const struct scaling_reading *reading, double service)
 
         if (service <= 0)
                 return 0;
-        for (size_t i = 0; i < reading->n_queues; i++) {
-                const struct scaling_queue *queue = &reading->queues[i];
-
+        QUEUES_FOREACH(reading->queues, queue) {
                 if (!has_target_now(queue) || queue->size == 0)
                         continue;
                 usec_t left = left_of(queue, reading->boot);
@@ -375,28 +382,24 @@ static_assert(ELEMENTSOF(hold_texts) == _SCALING_HOLD_MAX, "a text for each hold
 
 static void waiting_text(const struct scaling_verdict *verdict, char text[static SCALING_TEXT_MAX])
 {
-        char age[FORMAT_MAX], oldest[FORMAT_MAX + 24] = "", service[FORMAT_MAX], left[FORMAT_MAX];
+        char oldest[FORMAT_MAX + 24] = "";
 
         if (verdict->age > 0 || !verdict->age_unknown)
-                snprintf(oldest, sizeof(oldest), " (oldest %s)",
-                         format_duration(verdict->age, age, sizeof(age)));
+                snprintf(oldest, sizeof(oldest), " (oldest %s)", FORMAT_DURATION(verdict->age));
         snprintf(text, SCALING_TEXT_MAX,
                  "%llu job%s waiting%s; at %s per job, %.1f threads start %s of them within %s",
                  (unsigned long long)verdict->waiting, plural(verdict->waiting), oldest,
-                 format_duration(verdict->service, service, sizeof(service)), verdict->backlog,
-                 verdict->share < 1 ? "this host's share" : "all",
-                 format_duration(verdict->left, left, sizeof(left)));
+                 FORMAT_DURATION(verdict->service), verdict->backlog,
+                 verdict->share < 1 ? "this host's share" : "all", FORMAT_DURATION(verdict->left));
 }
 
 const char *scaling_text(const struct scaling_verdict *verdict, const struct scaling_limits *limits,
                          char text[static SCALING_TEXT_MAX])
 {
-        char age[FORMAT_MAX], target[FORMAT_MAX];
         const char *bound = verdict->bounded_by_max    ? "; active_process_max allows no more"
                             : verdict->bounded_by_boot ? "; more may follow once these workers have booted"
                                                        : "";
 
-        format_duration(limits->down_after, age, sizeof(age));
         switch (verdict->cause) {
         case SCALING_HELD:
                 snprintf(text, SCALING_TEXT_MAX, "count kept (reason: %s)", hold_texts[verdict->hold]);
@@ -411,8 +414,7 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         case SCALING_LATE:
                 snprintf(text, SCALING_TEXT_MAX,
                          "all threads busy; the oldest job has waited %s of its target %s",
-                         format_duration(verdict->age, age, sizeof(age)),
-                         format_duration(verdict->target, target, sizeof(target)));
+                         FORMAT_DURATION(verdict->age), FORMAT_DURATION(verdict->target));
                 break;
         case SCALING_ASLEEP:
                 snprintf(text, SCALING_TEXT_MAX, "no job waits; the next one starts a worker");
@@ -426,10 +428,11 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
                 break;
         case SCALING_DUE:
                 snprintf(text, SCALING_TEXT_MAX, "a scheduled job falls due in %s, and no worker runs",
-                         format_duration(verdict->due_in, age, sizeof(age)));
+                         FORMAT_DURATION(verdict->due_in));
                 break;
         case SCALING_FEWER:
-                snprintf(text, SCALING_TEXT_MAX, "needed at most %.1f threads within %s", verdict->peak, age);
+                snprintf(text, SCALING_TEXT_MAX, "needed at most %.1f threads within %s", verdict->peak,
+                         FORMAT_DURATION(limits->down_after));
                 break;
         case SCALING_LIMITS:
                 snprintf(text, SCALING_TEXT_MAX, "count must be from %u to %u", limits->min, limits->max);
@@ -438,7 +441,8 @@ const char *scaling_text(const struct scaling_verdict *verdict, const struct sca
         case _SCALING_CAUSE_MAX:
                 snprintf(text, SCALING_TEXT_MAX, "needs %.1f threads (peak %.1f %s%s), has %u", verdict->need,
                          verdict->peak, verdict->peak_is_complete ? "within " : "so far",
-                         verdict->peak_is_complete ? age : "", verdict->threads);
+                         verdict->peak_is_complete ? FORMAT_DURATION(limits->down_after) : "",
+                         verdict->threads);
                 break;
         }
         text_append(text, SCALING_TEXT_MAX, "%s", bound);
@@ -590,9 +594,8 @@ static bool has_all(const struct fleet *fleet, const char *names)
 
         if (!queues)
                 return false;
-        for (size_t i = 0; i < queues->n; i++)
-                if (autoscale_target(fleet, queues->list[i].name) > 0 &&
-                    !queue_names_have(names, queues->list[i].name))
+        QUEUES_FOREACH(queues, queue)
+                if (autoscale_target(fleet, queue->name) > 0 && !queue_names_have(names, queue->name))
                         return false;
         return true;
 }
@@ -601,8 +604,8 @@ static bool has_any(const struct fleet *fleet, const char *names)
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
 
-        for (size_t i = 0; queues && i < queues->n; i++)
-                if (queue_names_have(names, queues->list[i].name))
+        QUEUES_FOREACH(queues, queue)
+                if (queue_names_have(names, queue->name))
                         return true;
         return false;
 }
@@ -736,27 +739,15 @@ static unsigned fleets_beside(const struct fleet *fleet, bool scaling)
         return n;
 }
 
-/* Fills list with the served queues. Returns true if a job has waited, or may have waited, in one of them for
- * so long that no thread can be idle. */
-static bool take_queues(const struct fleet *fleet, struct scaling_queue *list)
+/* Sets the targets of the served queues. Returns true if a job has waited, or may have waited, in one of them
+ * for so long that no thread can be idle. */
+static bool take_targets(const struct fleet *fleet, const struct queues *queues)
 {
-        const struct queues *queues = autoscale_of(fleet)->queues;
         bool waits = false;
 
-        for (size_t i = 0; i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
-
-                list[i] = (struct scaling_queue){
-                        .size = queue->size,
-                        .age = queue->size > 0 && queue->latency_known ? queue->latency : 0,
-                        .age_unknown = queue->size > 0 && !queue->latency_known,
-                        .target = autoscale_target(fleet, queue->name),
-                        .paused = queue->paused,
-                        .due_known = queue->due_known,
-                        .due_in = queue->due_in,
-                };
-                waits |= list[i].target > 0 && !queue->paused &&
-                         (list[i].age_unknown || list[i].age >= TAKEN_USEC);
+        QUEUES_FOREACH(queues, queue) {
+                queue->target = autoscale_target(fleet, queue->name);
+                waits |= has_target_now(queue) && (age_is_unknown(queue) || age_of(queue) >= TAKEN_USEC);
         }
         return waits;
 }
@@ -804,10 +795,8 @@ static bool put(struct fleet *fleet, unsigned count)
         fleet->automatic_count = count;
         if (count == before)
                 return false;
-        fleet->totals.scaled_up += count > before;
-        fleet->totals.scaled_down += count < before;
-        world_event(fleet->world, EVENT_SCALED, fleet, NULL, "fleet '%s': %u -> %u workers: %s",
-                    fleet->settings->name, before, count, autoscale_text(fleet, because));
+        fleet_event(fleet, EVENT_SCALED, ": %u -> %u workers: %s", before, count,
+                    autoscale_text(fleet, because));
         return true;
 }
 
@@ -842,7 +831,6 @@ void autoscale_keep(struct fleet *fleet, struct queues *queues, usec_t now)
 bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec_t now)
 {
         const struct scaling_limits limits = limits_of(fleet);
-        struct scaling_queue *list = NULL;
         unsigned count = fleet_current_count(fleet);
 
         autoscale_keep(fleet, TAKE_PTR(read->queues), now);
@@ -856,12 +844,9 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
                 autoscale->bounded_by_memory = false;
                 return false;
         }
-        if (autoscale->queues)
-                list = calloc(autoscale->queues->n + 1, sizeof(*list));
         struct scaling_reading reading = {
-                .queues = list,
-                .n_queues = list ? autoscale->queues->n : 0,
-                .hold = list ? hold_of(fleet) : SCALING_HELD_REDIS,
+                .queues = autoscale->queues,
+                .hold = autoscale->queues ? hold_of(fleet) : SCALING_HELD_REDIS,
                 /* Clamped, because the automatic count is also computed while the operator's count
                  * applies. */
                 .count = MIN(MAX(count, limits.min), limits.max),
@@ -879,14 +864,12 @@ bool autoscale_observe(struct fleet *fleet, struct autoscale_reading *read, usec
         reading.part = (double)fleet->settings->active_process_max / MAX(weight, 1U);
         reading.share = take_share(fleet, read, reading.threads);
         reading.foreign_idle += idle_elsewhere(fleet, read, &reading);
-        if (list && take_queues(fleet, list))
+        if (autoscale->queues && take_targets(fleet, autoscale->queues))
                 reading.foreign_idle = 0;
         autoscale->source = read->service > 0    ? AUTOSCALE_BY_METRICS
                             : reading.done_known ? AUTOSCALE_BY_COUNT
                                                  : AUTOSCALE_BY_NOTHING;
-        bool changed = judge(fleet, &reading, now);
-        free(list);
-        return changed;
+        return judge(fleet, &reading, now);
 }
 
 unsigned autoscale_wanted(const struct fleet *fleet)
@@ -901,7 +884,6 @@ unsigned autoscale_wanted(const struct fleet *fleet)
 static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_TEXT_MAX])
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
-        char boot[FORMAT_MAX];
 
         text[0] = '\0';
         if (!fleet_sleeps(fleet) || autoscale->verdict.cause != SCALING_ASLEEP)
@@ -910,8 +892,7 @@ static const char *sleep_text(const struct fleet *fleet, char text[static SLEEP_
                 snprintf(text, SLEEP_TEXT_MAX, "%s",
                          fleet_template(fleet) ? " from the template, within a second" : "");
         else if (autoscale->boot > 0)
-                snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s",
-                         format_duration(autoscale->boot, boot, sizeof(boot)));
+                snprintf(text, SLEEP_TEXT_MAX, ", which boots in %s", FORMAT_DURATION(autoscale->boot));
         return text;
 }
 
@@ -936,26 +917,29 @@ const char *autoscale_text(const struct fleet *fleet, char text[static AUTOSCALE
 
 #define ADD(...) text_append(text, AUTOSCALE_TEXT_MAX, __VA_ARGS__)
 
-/* Returns the name as it may be printed. */
-static const char *shown(const char *name, char text[static 80])
+#define SHOWN_MAX 80
+
+static const char *shown(const char *name, char text[static SHOWN_MAX])
 {
-        snprintf(text, 80, "%.79s", name);
+        snprintf(text, SHOWN_MAX, "%.79s", name);
         printable_replace(text, strlen(text), false);
         return text;
 }
 
+/* The name as it may be printed; the text is valid until the end of the enclosing block. */
+#define SHOWN(name) shown(name, (char[SHOWN_MAX]){""})
+
 static void queue_line(const struct fleet *fleet, const struct queue *queue, char *text)
 {
-        char name[80], age[FORMAT_MAX], target[FORMAT_MAX];
         usec_t wanted = autoscale_target(fleet, queue->name);
 
-        snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", shown(queue->name, name),
+        snprintf(text, AUTOSCALE_TEXT_MAX, "queue '%s'%s: %llu job%s waiting", SHOWN(queue->name),
                  queue->paused ? " (paused)" : "", (unsigned long long)queue->size, plural(queue->size));
         if (queue->size > 0 && queue->latency_known)
                 ADD(", oldest %s%s", fleet->settings->traits->latency_estimated ? "about " : "",
-                    format_duration(queue->latency, age, sizeof(age)));
+                    FORMAT_DURATION(queue->latency));
         if (wanted > 0)
-                ADD("; target %s", format_duration_exact(wanted, target, sizeof(target)));
+                ADD("; target %s", FORMAT_DURATION_EXACT(wanted));
         else
                 ADD("; no target");
 }
@@ -983,35 +967,30 @@ static void service_line(const struct autoscale *autoscale, char *text)
                 [AUTOSCALE_BY_METRICS] = " (source: metrics of Sidekiq)",
                 [AUTOSCALE_BY_COUNT] = " (source: number of finished jobs)",
         };
-        char service[FORMAT_MAX], boot[FORMAT_MAX];
 
         static_assert(ELEMENTSOF(sources) == _AUTOSCALE_SOURCE_MAX, "a text for each source");
         if (autoscale->verdict.service > 0)
                 snprintf(text, AUTOSCALE_TEXT_MAX, "a job takes %s%s",
-                         format_duration(autoscale->verdict.service, service, sizeof(service)),
-                         sources[autoscale->source]);
+                         FORMAT_DURATION(autoscale->verdict.service), sources[autoscale->source]);
         else
                 snprintf(text, AUTOSCALE_TEXT_MAX, "duration of a job is unknown");
         if (autoscale->concurrency > 0)
                 ADD("; a worker runs %u job%s at once", autoscale->concurrency,
                     plural(autoscale->concurrency));
         if (autoscale->concurrency > 0 && autoscale->boot > 0)
-                ADD(" and boots in %s", format_duration(autoscale->boot, boot, sizeof(boot)));
+                ADD(" and boots in %s", FORMAT_DURATION(autoscale->boot));
 }
 
 static void need_line(const struct fleet *fleet, char *text)
 {
         const struct scaling_verdict *verdict = &autoscale_of(fleet)->verdict;
-        char span[FORMAT_MAX];
 
         snprintf(text, AUTOSCALE_TEXT_MAX,
                  "needed: the greatest of %.1f threads for the load, %.1f for waiting jobs, %.1f for late "
                  "jobs, less those idle elsewhere; share of this fleet: %.1f (peak %.1f %s%s)",
                  verdict->busy + verdict->growing, verdict->backlog, verdict->late, verdict->need,
                  verdict->peak, verdict->peak_is_complete ? "within " : "so far",
-                 verdict->peak_is_complete
-                         ? format_duration(fleet->settings->scale_down_after, span, sizeof(span))
-                         : "");
+                 verdict->peak_is_complete ? FORMAT_DURATION(fleet->settings->scale_down_after) : "");
 }
 
 bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSCALE_TEXT_MAX])
@@ -1058,14 +1037,14 @@ bool autoscale_line(const struct fleet *fleet, size_t i, char text[static AUTOSC
 static void find_unserved(const struct fleet *fleet, struct problems *problems)
 {
         const char *served = autoscale_of(fleet)->served;
-        char name[LIMITS_NAME_MAX], text[80];
+        char name[LIMITS_NAME_MAX];
 
         for (size_t i = 0; served && limits_name(fleet->settings->latency_target, LIMITS_DURATION, i, name);
              i++)
                 if (!queue_names_have(served, name))
                         ADD_PROBLEM(PROBLEM_QUEUE_NAME_UNKNOWN,
                                     "latency_target names queue '%s', which no worker of the fleet serves",
-                                    shown(name, text));
+                                    SHOWN(name));
 }
 
 /* After a job arrives, more threads take up to two polls, a heartbeat and a boot. */
@@ -1074,10 +1053,9 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
         const usec_t boot = autoscale_of(fleet)->boot;
         const usec_t unseen = 2 * fleet->world->settings->check_interval + fleet->settings->traits->sent_usec;
         const struct queues *queues = boot > 0 ? autoscale_of(fleet)->queues : NULL;
-        char name[80], target[FORMAT_MAX], span[FORMAT_MAX], longest[FORMAT_MAX];
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+        QUEUES_FOREACH(queues, queue) {
+                usec_t wanted = autoscale_target(fleet, queue->name);
                 /* Workers that are forked boot at once. */
                 bool helps = !fleet->settings->preload && wanted >= unseen;
 
@@ -1092,9 +1070,8 @@ static void find_short(const struct fleet *fleet, struct problems *problems)
                         PROBLEM_ABOUT_FLEET,
                         "target of queue '%s' is %s, but in a burst jobs wait up to %s: it takes that long "
                         "to read the queue twice, to receive a heartbeat, and to boot a worker (%s)",
-                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
-                        format_duration(usec_add(unseen, boot), longest, sizeof(longest)),
-                        format_duration(boot, span, sizeof(span)));
+                        SHOWN(queue->name), FORMAT_DURATION(wanted), FORMAT_DURATION(usec_add(unseen, boot)),
+                        FORMAT_DURATION(boot));
         }
 }
 
@@ -1102,10 +1079,9 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
 {
         const struct queues *queues = autoscale_of(fleet)->queues;
         usec_t job = MAX(autoscale_of(fleet)->verdict.service, fleet_oldest_job_usec(fleet, now));
-        char name[80], target[FORMAT_MAX], span[FORMAT_MAX];
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                usec_t wanted = autoscale_target(fleet, queues->list[i].name);
+        QUEUES_FOREACH(queues, queue) {
+                usec_t wanted = autoscale_target(fleet, queue->name);
 
                 if (wanted == 0 || job <= wanted)
                         continue;
@@ -1113,8 +1089,7 @@ static void find_long_job(const struct fleet *fleet, usec_t now, struct problems
                         PROBLEM_TARGET_BELOW_JOB,
                         "target of queue '%s' is %s, but jobs run for %s; while all threads run such jobs, "
                         "others wait as long",
-                        shown(queues->list[i].name, name), format_duration(wanted, target, sizeof(target)),
-                        format_duration(job, span, sizeof(span)));
+                        SHOWN(queue->name), FORMAT_DURATION(wanted), FORMAT_DURATION(job));
         }
 }
 
@@ -1137,10 +1112,8 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
 {
         const struct autoscale *autoscale = autoscale_of(fleet);
         const struct queues *queues = autoscale->read_at != 0 ? autoscale->queues : NULL;
-        char name[80], age[FORMAT_MAX];
 
-        for (size_t i = 0; queues && i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
+        QUEUES_FOREACH(queues, queue) {
                 usec_t wanted = autoscale_target(fleet, queue->name);
 
                 if (wanted == 0 || queue->paused || queue->size == 0 || !queue->latency_known ||
@@ -1148,8 +1121,7 @@ static void find_idle(const struct fleet *fleet, struct problems *problems)
                         continue;
                 ADD_PROBLEM(PROBLEM_QUEUE_STUCK,
                             "oldest job in queue '%s' has waited %s, but none of %.0f threads runs a job",
-                            shown(queue->name, name), format_duration(queue->latency, age, sizeof(age)),
-                            autoscale->threads);
+                            SHOWN(queue->name), FORMAT_DURATION(queue->latency), autoscale->threads);
         }
 }
 
@@ -1193,7 +1165,6 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                    const struct queues *queues, bool (*is_served)(const char *queue, const void *userdata),
                    const void *userdata)
 {
-        char name[80], age[FORMAT_MAX];
         size_t reported = 0;
 
         /* Without autoscaling, the queues that the fleets serve are not determined. */
@@ -1209,8 +1180,8 @@ void doctor_queues(struct problems *findings, const struct world *world, const s
                 problems_note(findings, PROBLEM_WARNING, "queues",
                               "Let workers serve the queue (-q), or check what enqueues jobs there",
                               "%llu job%s waiting in queue '%s', oldest %s, but no worker serves the queue",
-                              (unsigned long long)queue->size, plural(queue->size), shown(queue->name, name),
-                              format_duration(queue->latency, age, sizeof(age)));
+                              (unsigned long long)queue->size, plural(queue->size), SHOWN(queue->name),
+                              FORMAT_DURATION(queue->latency));
                 reported++;
         }
 }

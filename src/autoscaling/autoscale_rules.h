@@ -15,6 +15,7 @@
 #pragma once
 
 #include "advice/doctor_rules.h"
+#include "model/queues.h"
 
 struct codec_reader;
 struct codec_writer;
@@ -24,17 +25,6 @@ struct link;
 #define SCALING_AVERAGE_USEC (40 * USEC_PER_SEC)
 /* The history of the need is kept in this many parts. */
 #define SCALING_SLOTS 16
-
-/* A queue that the fleet's workers serve. */
-struct scaling_queue {
-        uint64_t size;
-        usec_t age;       /* how long its oldest job has waited; 0 if the queue is empty */
-        bool age_unknown; /* jobs wait, and the oldest could not be read: the count is not lowered */
-        usec_t target;    /* no job shall wait longer; 0: the queue is ignored */
-        bool paused;      /* no worker may fetch from the queue: ignored, too */
-        bool due_known;   /* a scheduled job is known */
-        usec_t due_in;    /* time until it falls due */
-};
 
 /* Why the count is kept, however many jobs wait. */
 enum scaling_hold {
@@ -51,8 +41,9 @@ enum scaling_hold {
 /* The situation at one moment. "All" below means this fleet plus the fleets of this host that scale by the
  * same queues. */
 struct scaling_reading {
-        const struct scaling_queue *queues;
-        size_t n_queues;
+        const struct queues *queues; /* served by the fleet's workers, with their targets; NULL only with
+                                      * SCALING_HELD_REDIS. A paused queue is ignored. While the age of an
+                                      * oldest job is unknown, the count is not lowered. */
         enum scaling_hold hold; /* SCALING_HELD_PAUSED and _HEARTBEATS follow from the other members; callers
                                  * need not set them */
 

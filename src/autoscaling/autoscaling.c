@@ -1,20 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers autoscaling as a subsystem of the daemon, and shows it in status, metrics and doctor. */
 #include "autoscaling/autoscaling.h"
-#include "autoscaling/foreign_consumers.h"
 #include "daemon/poll/queue_reading.h"
 #include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
+#include "frameworks/framework.h"
 #include "io/clock.h"
 #include "io/log.h"
 #include "model/counts.h"
 #include "model/world.h"
 #include "observe/observe_deaf.h"
+#include "servers/server.h"
 #include "wire/metrics.h"
 #include "wire/varlink.h"
 
 /* How often the queues of a sleeping fleet are read: its first job is to begin within a second. */
 #define WAKE_POLL_USEC (250 * USEC_PER_MSEC)
+
+/* Foreign consumers read per count. Further ones are assumed to be like those read. */
+#define READ_MAX 2000
+/* Pages of 100 identities or more. A server can name a next page for ever. */
+#define PAGES_MAX 1000
+/* The pause between counts is the greatest of three: a fixed time, a multiple of the count's duration, and
+ * a time per consumer found. Many consumers mean many hosts that count them. */
+#define COUNT_USEC (60 * USEC_PER_SEC)
+#define COUNT_DUTY 50
+#define FOUND_USEC (100 * USEC_PER_MSEC)
+/* If counts fail, the last result stays valid for this long after the next count was due. */
+#define KEEP_USEC (5 * USEC_PER_MIN)
+
+struct consumer {
+        struct consumer *next;
+        struct scaled_link *scaled;
+        struct heartbeat_info *info; /* owned; NULL: the last heartbeat was not read, names no queues, or is
+                                        quiet */
+        unsigned threads, idle;
+};
 
 struct scaler {
         struct runtime *runtime;
@@ -63,9 +84,8 @@ static bool poll_served(struct fleet *fleet)
         return all;
 }
 
-static bool is_ours(const char *identity, size_t len, void *userdata)
+static bool is_ours(const struct link *link, const char *identity, size_t len)
 {
-        const struct link *link = userdata;
         const struct world *world = link->runtime->world;
         size_t host_len;
         pid_t pid;
@@ -87,12 +107,183 @@ static bool is_ours(const char *identity, size_t len, void *userdata)
         return false;
 }
 
+static void census_clear(struct consumer_list *census)
+{
+        for (struct consumer *consumer = census->list, *next; consumer; consumer = next) {
+                next = consumer->next;
+                free(consumer->info);
+                free(consumer);
+        }
+        *census = (struct consumer_list){0};
+}
+
+static void ask(struct scaled_link *scaled, const struct query *query, reader_answer_fn callback,
+                void *userdata)
+{
+        bool sent = reader_ask(scaled->link->reader, query, callback, userdata) == 0;
+
+        scaled->pending += sent;
+        scaled->failed |= !sent;
+}
+
+static void end(struct scaled_link *scaled)
+{
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
+        scaled->next_at = now + MAX(MAX(COUNT_USEC, COUNT_DUTY * usec_sub(now, scaled->begun_at)),
+                                    FOUND_USEC * scaled->now.n_found);
+        if (!scaled->failed) {
+                census_clear(&scaled->counted);
+                scaled->counted = scaled->now;
+                scaled->counted_at = now;
+                scaled->counted_until = scaled->next_at + KEEP_USEC;
+                scaled->now = (struct consumer_list){0};
+        }
+        census_clear(&scaled->now);
+}
+
+static void on_page(struct answer *answer, void *userdata);
+
+static void ask_page(struct scaled_link *scaled)
+{
+        const struct field texts[] = {QUERY_TEXT(scaled->cursor)};
+        const struct query query = {.kind = QUERY_SCAN, .numbers = {1}, .texts = texts, .n_texts = 1};
+
+        ask(scaled, &query, on_page, scaled);
+        scaled->failed |= ++scaled->pages > PAGES_MAX;
+}
+
+/* Call answer_begin() first and answer_end() last for each answer. */
+static void answer_begin(struct scaled_link *scaled, const struct answer *answer)
+{
+        scaled->pending--;
+        scaled->failed |= answer->status != ANSWER_OK;
+}
+
+static void answer_end(struct scaled_link *scaled)
+{
+        if (scaled->pending > 0)
+                return;
+        /* The page and all consumers on it were answered: continue with the next page. */
+        if (!scaled->failed && scaled->cursor[0] != '\0')
+                ask_page(scaled);
+        if (scaled->pending == 0)
+                end(scaled);
+}
+
+static void on_consumer(struct answer *answer, void *userdata)
+{
+        struct consumer *consumer = userdata;
+        struct scaled_link *scaled = consumer->scaled;
+        const struct heartbeat *heartbeat = &answer->heartbeat.heartbeat;
+
+        answer_begin(scaled, answer);
+        /* A dead process may leave its identity without a heartbeat. */
+        if (answer->status == ANSWER_OK && answer->heartbeat.found) {
+                scaled->now.n_read++;
+                if (!heartbeat->quiet)
+                        consumer->info = TAKE_PTR(answer->heartbeat.info);
+                consumer->threads = heartbeat->concurrency;
+                consumer->idle = heartbeat->concurrency > heartbeat->busy
+                                         ? heartbeat->concurrency - heartbeat->busy
+                                         : 0;
+        }
+        answer_end(scaled);
+}
+
+static void found(struct scaled_link *scaled, const struct answer_identity *found)
+{
+        struct consumer_list *census = &scaled->now;
+        const struct field texts[] = {QUERY_TEXT(found->identity)};
+        const struct query query = {.kind = QUERY_HEARTBEAT, .numbers = {1, 1}, .texts = texts, .n_texts = 1};
+
+        if (is_ours(scaled->link, found->identity, texts[0].len) || ++census->n_found > READ_MAX)
+                return;
+        struct consumer *consumer = calloc(1, sizeof(*consumer));
+        if (!consumer) {
+                scaled->failed = true;
+                return;
+        }
+        *consumer = (struct consumer){.next = census->list, .scaled = scaled};
+        census->list = consumer;
+        ask(scaled, &query, on_consumer, consumer);
+}
+
+static void on_page(struct answer *answer, void *userdata)
+{
+        struct scaled_link *scaled = userdata;
+
+        answer_begin(scaled, answer);
+        memcpy(scaled->cursor, answer->scan.cursor, sizeof(scaled->cursor));
+        for (size_t i = 0; i < answer->scan.n && !scaled->failed; i++)
+                found(scaled, &answer->scan.list[i]);
+        answer_end(scaled);
+}
+
+void foreign_consumers_poll(struct scaled_link *scaled, usec_t now)
+{
+        if (scaled->pending > 0 || now < scaled->next_at ||
+            reader_state(scaled->link->reader) != READER_STATE_CONNECTED)
+                return;
+        scaled->begun_at = now;
+        scaled->failed = false;
+        scaled->pages = 0;
+        scaled->cursor[0] = '\0';
+        ask_page(scaled);
+        if (scaled->pending == 0)
+                scaled->next_at = now + COUNT_USEC;
+}
+
+/* Returns true if a process that serves `queues` serves any of the names. */
+static bool serves(const char *queues, const char *names, bool *ret_all)
+{
+        bool any = false;
+
+        *ret_all = true;
+        for (; names && *names != '\0'; names += strlen(names) + 1) {
+                bool has = queue_names_have(queues, names);
+
+                any |= has;
+                *ret_all &= has;
+        }
+        return any;
+}
+
+struct foreign_count foreign_consumers_count(const struct scaled_link *scaled, const char *names, usec_t now)
+{
+        const struct consumer_list *census = &scaled->counted;
+        double serving = 0, each = MAX((double)census->n_found / READ_MAX, 1.0);
+        struct foreign_count count = {.known =
+                                              now<scaled->counted_until, .unread = scaled->next_at == 0,
+                                                  .counted_at = scaled->counted_at, .any = census->n_read> 0};
+
+        if (!count.known)
+                return count;
+        for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {
+                bool all;
+
+                if (!serves(scaled->link->framework->queue_names(consumer->info), names, &all))
+                        continue;
+                serving += each;
+                count.idle += consumer->idle * each;
+                if (all)
+                        count.threads += consumer->threads * each;
+                else
+                        count.partial_idle += consumer->idle * each;
+        }
+        count.serving = (unsigned)serving;
+        return count;
+}
+
 static void end_scaled_link(struct link_user *user)
 {
         struct scaled_link *scaled = (struct scaled_link *)user;
 
         reader_forget(scaled->link->reader, scaled);
-        foreign_consumers_free(scaled->foreign);
+        for (struct consumer *consumer = scaled->now.list; consumer; consumer = consumer->next)
+                reader_forget(scaled->link->reader, consumer);
+        census_clear(&scaled->now);
+        census_clear(&scaled->counted);
         queues_free(scaled->demanded.queues);
         free(scaled);
 }
@@ -105,8 +296,8 @@ struct scaled_link *scaled_link_of(const struct link *link)
 /* True if the reading may wake a sleeping fleet. */
 static bool has_jobs(const struct queues *queues)
 {
-        for (size_t i = 0; queues && i < queues->n; i++)
-                if (queues->list[i].size > 0 || queues->list[i].due_known)
+        QUEUES_FOREACH(queues, queue)
+                if (queue->size > 0 || queue->due_known)
                         return true;
         return false;
 }
@@ -178,16 +369,6 @@ static int ask_queues(struct scaled_link *scaled, const struct served_queues *na
         return r;
 }
 
-static int open_foreign(struct scaled_link *scaled)
-{
-        struct link *link = scaled->link;
-
-        return scaled->foreign || !link->framework->traits->records_workers
-                       ? 0
-                       : foreign_consumers_new(link->framework, link->reader, is_ours, link,
-                                               &scaled->foreign);
-}
-
 /* Adds the queues of all fleets. */
 static void add_all(const struct link *link, struct served_queues *names, usec_t now)
 {
@@ -210,17 +391,13 @@ static void add_all(const struct link *link, struct served_queues *names, usec_t
 static void poll_link(struct scaled_link *scaled, usec_t now)
 {
         struct link *link = scaled->link;
-        bool scales = autoscale_any(link->runtime->world, link, fleet_scales);
         struct served_queues names = {0};
-        int r = scales ? open_foreign(scaled) : 0;
 
         add_all(link, &names, now);
-        if (r >= 0) {
-                if (scales && scaled->foreign)
-                        foreign_consumers_poll(scaled->foreign, now);
-                r = ask_queues(scaled, &names, false);
-        }
-        if (r < 0) {
+        if (link->framework->traits->records_workers &&
+            autoscale_any(link->runtime->world, link, fleet_scales))
+                foreign_consumers_poll(scaled, now);
+        if (ask_queues(scaled, &names, false) < 0) {
                 scaled->demanded.queues = queues_free(scaled->demanded.queues);
                 scaled->answered = true;
                 scaled->of_sleepers = false;
@@ -250,9 +427,9 @@ static int on_wake_poll(sd_event_source *source, uint64_t usec _unused_, void *u
         const struct scaler *scaler = userdata;
         bool any = false;
 
-        for (size_t i = 0; i < scaler->runtime->links.n; i++)
-                if (link_sleeps(scaler->runtime->links.list[i])) {
-                        poll_sleepers(scaled_link_of(scaler->runtime->links.list[i]));
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n)
+                if (link_sleeps(link)) {
+                        poll_sleepers(scaled_link_of(link));
                         any = true;
                 }
         (void)sd_event_source_set_time(source, clock_now(CLOCK_MONOTONIC) + WAKE_POLL_USEC);
@@ -265,8 +442,8 @@ static void arm_wake_poll(struct scaler *scaler)
         int enabled = SD_EVENT_OFF;
         bool any = false;
 
-        for (size_t i = 0; i < scaler->runtime->links.n; i++)
-                any |= link_sleeps(scaler->runtime->links.list[i]);
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n)
+                any |= link_sleeps(link);
         if (!any)
                 return;
         if (!scaler->timer)
@@ -279,11 +456,8 @@ static void arm_wake_poll(struct scaler *scaler)
 static void scaler_poll(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = &scaler->runtime->links;
 
-        for (size_t i = 0; i < links->n; i++) {
-                struct link *link = links->list[i];
-
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n) {
                 if (!link->framework->queue_names || !link_is_read(link, now))
                         continue;
                 struct scaled_link *scaled = join_link(link);
@@ -335,19 +509,17 @@ static bool observe(const struct scaled_link *scaled, struct fleet *fleet, usec_
         }
         if (reading.queues)
                 reading.service = queues_service(reading.queues);
-        if (scaled->foreign)
-                reading.foreign = foreign_consumers_count(scaled->foreign, autoscale->served, now);
+        reading.foreign = foreign_consumers_count(scaled, autoscale->served, now);
         return autoscale_observe(fleet, &reading, now);
 }
 
 static void scaler_observe(void *self, usec_t now)
 {
         const struct scaler *scaler = self;
-        const struct links *links = &scaler->runtime->links;
         bool changed = false;
 
-        for (size_t i = 0; i < links->n; i++) {
-                struct scaled_link *scaled = scaled_link_of(links->list[i]);
+        FOREACH_POINTER(link, scaler->runtime->links.list, scaler->runtime->links.n) {
+                struct scaled_link *scaled = scaled_link_of(link);
 
                 if (!scaled || !scaled->answered)
                         continue;
@@ -487,33 +659,24 @@ static void scaling_diagnose(const void *self _unused_, const struct fleet *flee
                       fleet->settings->active_process_max, fleet->settings->traits->title);
 }
 
-struct queue_servers {
-        const struct foreign_consumers *foreign;
-        usec_t now;
-};
-
 static bool foreign_serve(const char *queue, const void *userdata)
 {
-        const struct queue_servers *queue_servers = userdata;
-        char names[512] = "";
+        struct served_queues names = {0};
 
-        /* The list ends with two NULs. */
-        if (strlen(queue) > sizeof(names) - 2)
+        if (!served_add_name(&names, queue))
                 return true;
-        snprintf(names, sizeof(names) - 1, "%s", queue);
         struct foreign_count count =
-                foreign_consumers_count(queue_servers->foreign, names, queue_servers->now);
+                foreign_consumers_count(userdata, names.text, clock_now(CLOCK_MONOTONIC));
         return !count.known || count.serving > 0;
 }
 
 static void scaling_diagnose_link(const void *self _unused_, const struct link *link,
-                                  struct problems *findings, usec_t now)
+                                  struct problems *findings)
 {
         const struct scaled_link *scaled = scaled_link_of(link);
 
-        if (link->queues && scaled && scaled->foreign)
-                doctor_queues(findings, link->runtime->world, link, link->queues, foreign_serve,
-                              &(struct queue_servers){scaled->foreign, now});
+        if (link->queues && scaled && link->framework->traits->records_workers)
+                doctor_queues(findings, link->runtime->world, link, link->queues, foreign_serve, scaled);
 }
 
 const struct subsystem autoscaling_subsystem = {

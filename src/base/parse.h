@@ -55,3 +55,9 @@ const char *format_size(uint64_t bytes, char *text, size_t size);
  * ms. Return text. */
 const char *format_duration_exact(usec_t usec, char *text, size_t size);
 const char *format_size_exact(uint64_t bytes, char *text, size_t size);
+
+/* The functions as expressions; the text is valid until the end of the enclosing block. */
+#define FORMAT_DURATION(usec)       format_duration(usec, (char[FORMAT_MAX]){""}, FORMAT_MAX)
+#define FORMAT_DURATION_EXACT(usec) format_duration_exact(usec, (char[FORMAT_MAX]){""}, FORMAT_MAX)
+#define FORMAT_SIZE(bytes)          format_size(bytes, (char[FORMAT_MAX]){""}, FORMAT_MAX)
+#define FORMAT_SIZE_EXACT(bytes)    format_size_exact(bytes, (char[FORMAT_MAX]){""}, FORMAT_MAX)

@@ -29,7 +29,7 @@
 #include "model/fleets.h"
 #include "model/preload.h"
 #include "model/world.h"
-#include "rollout_trial/rollout_trial.h"
+#include "rollout_trial/trial_rules.h"
 #include "settings/operations.h"
 #include <malloc.h>
 #include <sys/prctl.h>

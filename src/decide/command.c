@@ -5,7 +5,6 @@
 #include "model/idle_proof.h"
 #include "model/rollout.h"
 #include "model/world.h"
-#include <stdio.h>
 
 static void put_order(struct fleet *fleet, enum fleet_order order, const struct orderer *by, usec_t now)
 {
@@ -31,9 +30,9 @@ enum command_outcome command_restart(struct fleet *fleet, const struct orderer *
 
 enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
 {
-        char who[ORDERER_TEXT_MAX], why[ORDERER_TEXT_MAX + 32];
+        char why[ORDERER_TEXT_MAX + 32];
 
-        snprintf(why, sizeof(why), "requested by %s", orderer_text(by, who));
+        snprintf(why, sizeof(why), "requested by %s", ORDERER_TEXT(by));
         rollout_abort(fleet, why, by);
         rollout_acknowledge(fleet, by);
         return COMMAND_DONE;
@@ -42,9 +41,6 @@ enum command_outcome command_abort(struct fleet *fleet, const struct orderer *by
 static void order_fleet(struct fleet *fleet, enum fleet_order order, const char *what,
                         const struct orderer *by, usec_t now)
 {
-        char who[ORDERER_TEXT_MAX];
-
-        orderer_text(by, who);
         if (order != ORDER_RUN)
                 rollout_abort(fleet, order == ORDER_QUIET ? "the fleet was quieted" : "the fleet was stopped",
                               by);
@@ -55,7 +51,7 @@ static void order_fleet(struct fleet *fleet, enum fleet_order order, const char 
         if (fleet->order != order)
                 put_order(fleet, order, by, now);
         fleet->force = false;
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": %s by %s", what, who));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": %s by %s", what, ORDERER_TEXT(by)));
 }
 
 enum command_outcome command_rollback(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
@@ -82,11 +78,9 @@ enum command_outcome command_quiet_fleet(struct fleet *fleet, const struct order
 
 static enum command_outcome order_worker(struct worker *worker, const char *what, const struct orderer *by)
 {
-        char who[ORDERER_TEXT_MAX];
-
         worker->orders.quiet = true;
         event_by(by, world_event(worker->fleet->world, EVENT_ORDER, worker->fleet, worker, "%s: %s by %s",
-                                 WORKER_ID(worker), what, orderer_text(by, who)));
+                                 WORKER_ID(worker), what, ORDERER_TEXT(by)));
         if ((worker->process.booted || worker->process.unseen) && worker->state == WORKER_STARTING)
                 return worker->process.elsewhere && worker_title_can_prove(worker) ? COMMAND_DONE
                                                                                    : COMMAND_KEPT;
@@ -129,8 +123,6 @@ enum command_outcome command_start(struct fleet *fleet, const struct orderer *by
 
 enum command_outcome command_scale(struct fleet *fleet, unsigned count, const struct orderer *by, usec_t now)
 {
-        char who[ORDERER_TEXT_MAX];
-
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
         if (count < fleet_scale_min(fleet) || count > fleet_max_processes(fleet))
@@ -138,21 +130,19 @@ enum command_outcome command_scale(struct fleet *fleet, unsigned count, const st
         fleet->scale = count;
         fleet->scale_at = now;
         fleet->scale_by = by ? *by : (struct orderer){0};
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": scaled to %u by %s", count, orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": scaled to %u by %s", count, ORDERER_TEXT(by)));
         return COMMAND_DONE;
 }
 
 enum command_outcome command_scale_auto(struct fleet *fleet, const struct orderer *by, usec_t now _unused_)
 {
-        char who[ORDERER_TEXT_MAX];
-
         if (fleet->settings->removed)
                 return COMMAND_REMOVED;
         if (!fleet_scales(fleet))
                 return COMMAND_FIXED;
         fleet->automatic_count = fleet_current_count(fleet);
         fleet->scale = 0;
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": autoscaling resumed by %s", orderer_text(by, who)));
+        event_by(by, fleet_event(fleet, EVENT_ORDER, ": autoscaling resumed by %s", ORDERER_TEXT(by)));
         return COMMAND_DONE;
 }
 

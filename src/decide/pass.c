@@ -4,7 +4,6 @@
 #include "model/deadlines.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 
 #define FAST_POLL_USEC (250 * USEC_PER_MSEC)
 /* Follow-up actions are planned in the same pass, but the number of rounds is bounded. */

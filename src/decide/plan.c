@@ -42,11 +42,23 @@ static inline void round_wake(struct round *round, usec_t at)
                 round->plan->wake_at = MIN(round->plan->wake_at, at);
 }
 
+static uint64_t expected_bytes(struct round *round)
+{
+        if (!round->expected_known)
+                round->expected_bytes = memory_expected_bytes(round->fleet);
+        round->expected_known = true;
+        return round->expected_bytes;
+}
+
 /* Adds an action; sets round->error if memory is short. */
 static void round_add(struct round *round, struct action action)
 {
         struct plan *plan = round->plan;
 
+        if (action.kind == ACTION_START)
+                plan->reserved_bytes += expected_bytes(round);
+        else if (action.kind == ACTION_LOAD)
+                plan->reserved_bytes += fleet_template_bytes(round->fleet);
         if (!ARRAY_RESERVE(plan->actions, plan->n_actions, plan->allocated)) {
                 round->error = -ENOMEM;
                 return;
@@ -93,35 +105,15 @@ static unsigned start_ceiling(struct round *round, enum reason *ret_reason)
         return MIN(ceiling, usec_sub(round->target, round->hung) + 1);
 }
 
-static uint64_t expected_bytes(struct round *round)
-{
-        if (!round->expected_known)
-                round->expected_bytes = memory_expected_bytes(round->fleet);
-        round->expected_known = true;
-        return round->expected_bytes;
-}
-
-/* Returns the memory reserved so far, including the starts of this plan. Computed once per plan. */
+/* Returns the memory reserved so far, including the starts of this plan. That of others is counted once per
+ * plan. */
 static uint64_t reserved_bytes(struct round *round)
 {
         struct plan *plan = round->plan;
-        const struct fleet *fleet = NULL;
-        uint64_t expected = 0;
 
-        if (plan->reserved_known)
-                return plan->reserved_bytes;
+        if (!plan->reserved_known)
+                plan->reserved_bytes += memory_reserved_bytes(round->fleet->world, round->now);
         plan->reserved_known = true;
-        plan->reserved_bytes = memory_reserved_bytes(round->fleet->world, round->now);
-        for (size_t i = 0; i < plan->n_actions; i++) {
-                if (plan->actions[i].kind == ACTION_LOAD)
-                        plan->reserved_bytes += fleet_template_bytes(plan->actions[i].fleet);
-                if (plan->actions[i].kind != ACTION_START)
-                        continue;
-                if (plan->actions[i].fleet != fleet)
-                        expected = memory_expected_bytes(plan->actions[i].fleet);
-                fleet = plan->actions[i].fleet;
-                plan->reserved_bytes += expected;
-        }
         return plan->reserved_bytes;
 }
 
@@ -222,8 +214,6 @@ static void plan_starts(struct round *round)
                                                  .template = template,
                                                  .index = index,
                                                  .reason = extra ? reason : REASON_NONE});
-                if (round->plan->reserved_known)
-                        round->plan->reserved_bytes += expected_bytes(round);
                 round->starts = true;
                 round->live++;
                 round->keepers++;
@@ -308,8 +298,6 @@ static void plan_templates(struct round *round)
         round_add(round, (struct action){.kind = ACTION_LOAD});
         if (fleet->shortage.count > 0)
                 fleet->waits_for = WAIT_FORK;
-        if (round->plan->reserved_known)
-                round->plan->reserved_bytes += fleet_template_bytes(fleet);
 }
 
 void plan_free(struct plan *plan)
@@ -869,6 +857,7 @@ int plan_make(struct plan *plan, struct world *world, usec_t now)
 
         plan->n_actions = 0;
         plan->reserved_known = false;
+        plan->reserved_bytes = 0;
         plan->wake_at = USEC_INFINITY;
         WORLD_FOREACH_FLEET(world, fleet) {
                 int r = plan_fleet(plan, fleet, now);

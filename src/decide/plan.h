@@ -35,7 +35,7 @@ struct plan {
         size_t allocated;
         struct worker **scratch; /* owned; scratch space for sorting */
         size_t scratch_allocated;
-        uint64_t reserved_bytes; /* valid if reserved_known; see model/memory.h */
+        uint64_t reserved_bytes; /* by this plan; if reserved_known, by all others, too (model/memory.h) */
         bool reserved_known;
         usec_t wake_at; /* plan again at this time at the latest; USEC_INFINITY: no deadline is pending */
 };

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "database/database.h"
-#include "model/database_facts.h"
 #include "model/queues.h"
+#include "model/server_facts.h"
 #include "model/worker.h"
 
 struct database_format; /* frameworks/database_format.h */

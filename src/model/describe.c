@@ -8,7 +8,6 @@
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/world.h"
-#include <stdio.h>
 
 #define OLDEST_MAX 64
 
@@ -20,11 +19,10 @@ const char *worker_reason_text(const struct worker *worker)
 static const char *ago_text(usec_t at, const struct orderer *by, usec_t now,
                             char text[static FLEET_ORDERED_MAX])
 {
-        char span[FORMAT_MAX], who[ORDERER_TEXT_MAX];
         usec_t ago = usec_sub(now, at);
 
-        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s",
-                 format_duration(ago - ago % USEC_PER_SEC, span, sizeof(span)), orderer_text(by, who));
+        snprintf(text, FLEET_ORDERED_MAX, "%s ago by %s", FORMAT_DURATION(ago - ago % USEC_PER_SEC),
+                 ORDERER_TEXT(by));
         return text;
 }
 
@@ -52,35 +50,31 @@ const char *fleet_scaled_text(const struct fleet *fleet, usec_t now, char text[s
 }
 
 /* The remaining time in whole seconds, at least one while the time has not come. */
-static const char *left_text(usec_t at, usec_t now, char text[static FORMAT_MAX])
+static usec_t left_usec(usec_t at, usec_t now)
 {
         usec_t left = usec_add(usec_sub(at, now), USEC_PER_SEC - 1);
 
-        return format_duration(left - left % USEC_PER_SEC, text, FORMAT_MAX);
+        return left - left % USEC_PER_SEC;
 }
 
 /* The text after the count of running jobs: ", oldest 11min", or "" if not known. */
 static const char *oldest_text(const struct worker *worker, usec_t now, char text[static OLDEST_MAX])
 {
         usec_t oldest = worker_oldest_job_usec(worker, now);
-        char span[FORMAT_MAX];
 
         text[0] = '\0';
         if (oldest == 0)
                 return text;
         /* The start of a job is known in whole seconds only. */
-        format_duration(oldest - oldest % USEC_PER_SEC, span, sizeof(span));
-        if (worker->heartbeat.busy == 1)
-                snprintf(text, OLDEST_MAX, ", started %s ago", span);
-        else
-                snprintf(text, OLDEST_MAX, ", oldest %s", span);
+        snprintf(text, OLDEST_MAX, worker->heartbeat.busy == 1 ? ", started %s ago" : ", oldest %s",
+                 FORMAT_DURATION(oldest - oldest % USEC_PER_SEC));
         return text;
 }
 
 static const char *jobs_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
         struct cut_off cut = worker_cut_off(worker);
-        char oldest[OLDEST_MAX], left[FORMAT_MAX], allowed[FORMAT_MAX];
+        char oldest[OLDEST_MAX];
 
         oldest_text(worker, now, oldest);
         if (worker_interrupts_next(worker))
@@ -92,8 +86,8 @@ static const char *jobs_text(const struct worker *worker, usec_t now, char *text
         else
                 snprintf(text, size, "waits for %u running job%s%s, cut off in %s (%s %s)",
                          worker->heartbeat.busy, plural(worker->heartbeat.busy), oldest,
-                         left_text(cut.at, now, left), cut_word_name(cut.word),
-                         format_duration(cut.allowed, allowed, sizeof(allowed)));
+                         FORMAT_DURATION(left_usec(cut.at, now)), cut_word_name(cut.word),
+                         FORMAT_DURATION(cut.allowed));
         return text;
 }
 
@@ -105,12 +99,12 @@ static const char *first_heartbeat_text(const struct worker *worker, usec_t now,
                                    : "waits until its command runs";
         const char *fault = heartbeat_fault_text(worker->heartbeat.fault),
                    *colon = fault[0] != '\0' ? ": " : "";
-        char left[FORMAT_MAX], timeout[FORMAT_MAX], until[128] = "";
+        char until[128] = "";
 
         if (worker->state == WORKER_STARTING && at > now)
                 snprintf(until, sizeof(until), "; times out in %s (boot_timeout %s)",
-                         left_text(at, now, left),
-                         format_duration(worker->fleet->settings->boot_timeout, timeout, sizeof(timeout)));
+                         FORMAT_DURATION(left_usec(at, now)),
+                         FORMAT_DURATION(worker->fleet->settings->boot_timeout));
         snprintf(text, size, "%s%s%s%s", what, colon, fault, until);
         return text;
 }
@@ -121,10 +115,10 @@ static const char *first_heartbeat_text(const struct worker *worker, usec_t now,
 static void heartbeats_text(const struct worker *worker, unsigned count, char text[static HEARTBEATS_MAX])
 {
         usec_t most = count * worker->fleet->settings->traits->sent_usec;
-        char span[FORMAT_MAX], within[FORMAT_MAX + 16] = "";
+        char within[FORMAT_MAX + 16] = "";
 
         if (most > 0)
-                snprintf(within, sizeof(within), " (up to %s)", format_duration(most, span, sizeof(span)));
+                snprintf(within, sizeof(within), " (up to %s)", FORMAT_DURATION(most));
         snprintf(text, HEARTBEATS_MAX, "%u more idle heartbeat%s%s", count, plural(count), within);
 }
 
@@ -135,12 +129,11 @@ static const char *drain_text(const struct worker *worker, const struct cut_off 
         const struct fleet_settings *settings = worker->fleet->settings;
         usec_t from = settings->stop_bounded ? worker->orders.quiet_at : cut->at;
         usec_t at = MAX(cut->at, usec_add(from, settings->stop_timeout));
-        char left[FORMAT_MAX];
 
         if (at == USEC_INFINITY)
                 snprintf(text, size, "is exiting");
         else
-                snprintf(text, size, "is exiting; killed in %s (%s%s)", left_text(at, now, left),
+                snprintf(text, size, "is exiting; killed in %s (%s%s)", FORMAT_DURATION(left_usec(at, now)),
                          cut_word_name(cut->word), cut->word == CUT_STOP_TIMEOUT ? "" : " and stop_timeout");
         return text;
 }
@@ -149,15 +142,13 @@ static const char *exit_text(const struct worker *worker, usec_t now, char *text
 {
         struct cut_off cut = worker_cut_off(worker);
         usec_t stop_timeout = worker->fleet->settings->stop_timeout, at = worker_kill_at(worker);
-        char left[FORMAT_MAX], timeout[FORMAT_MAX];
-
-        format_duration(stop_timeout, timeout, sizeof(timeout));
         if (worker->state == WORKER_QUIET && cut.word != CUT_ORDER)
                 return drain_text(worker, &cut, now, text, size);
         if (worker->state == WORKER_STOPPING && !worker_is_remainder(worker) && at > now &&
             at != USEC_INFINITY)
                 snprintf(text, size, "is exiting; killed %sin %s (stop_timeout %s)",
-                         worker->orders.killed_at != 0 ? "again " : "", left_text(at, now, left), timeout);
+                         worker->orders.killed_at != 0 ? "again " : "", FORMAT_DURATION(left_usec(at, now)),
+                         FORMAT_DURATION(stop_timeout));
         else
                 snprintf(text, size, "is exiting");
         return text;
@@ -190,16 +181,13 @@ static const char *ready_others_text(const struct worker *worker, char *text, si
         return text;
 }
 
-/* Waits without a count; WAIT_HUNG is for fleets. */
+/* Waits without a count. */
 static const char *const fixed_waits[_WAIT_MAX] = {
-        [WAIT_REDIS] = "waits for Redis",
         [WAIT_FRESH_HEARTBEAT] = "waits for a fresh heartbeat",
         [WAIT_IDLE_CHECK] = "waits for proof that no job is being fetched; asked to exit then",
         [WAIT_AMBIGUOUS] =
                 ("shares its host name and pid with another process that sends heartbeats. Give each "
                  "machine and container its own host name"),
-        [WAIT_HUNG] =
-                "waits for a heartbeat: all workers are silent, or Redis does not accept their heartbeats",
         [WAIT_FORK] =
                 ("waits for memory or processes to fork a worker. Check LimitNPROC= and the limits of the "
                  "control group"),
@@ -213,19 +201,21 @@ static const char *const fixed_waits[_WAIT_MAX] = {
                  "would end running jobs. If the worker still accepts jobs, send the signal once"),
 };
 
-static const char *fixed_wait(const struct fleet *fleet, enum wait wait)
+static void fixed_text(const struct fleet *fleet, enum wait wait, char *text, size_t size)
 {
-        static const char *const of_database[_WAIT_MAX] = {
-                [WAIT_REDIS] = "waits for the database",
-                [WAIT_HUNG] =
-                        ("waits for a heartbeat: all workers are silent, or the database does not accept "
-                         "their heartbeats"),
-        };
-        const char *text = fleet_settings_need_database(fleet->settings) ? of_database[wait] : NULL;
+        const char *server = fleet_settings_server(fleet->settings);
 
         if (wait == WAIT_REDIS && fleet->server == READER_STATE_REFUSING)
-                return "waits until Redis accepts writes";
-        return text ?: fixed_waits[wait] ?: "";
+                snprintf(text, size, "waits until Redis accepts writes");
+        else if (wait == WAIT_REDIS)
+                snprintf(text, size, "waits for %s", server);
+        else if (wait == WAIT_HUNG)
+                snprintf(text, size,
+                         "waits for a heartbeat: all workers are silent, or %s does not accept their "
+                         "heartbeats",
+                         server);
+        else
+                snprintf(text, size, "%s", fixed_waits[wait] ?: "");
 }
 
 const char *worker_elsewhere_text(const struct worker *worker, char text[static WORKER_ELSEWHERE_MAX])
@@ -275,7 +265,7 @@ const char *worker_unseen_text(const struct worker *worker, char text[static WOR
 static void elsewhere_text(const struct worker *worker, char *text, size_t size)
 {
         bool counted = worker_title_can_prove(worker), leaves = worker->verdict.retire_reason != REASON_NONE;
-        char why[WORKER_ELSEWHERE_MAX], span[FORMAT_MAX];
+        char why[WORKER_ELSEWHERE_MAX];
 
         worker_elsewhere_text(worker, why);
         if (worker->state != WORKER_QUIET && (counted || !leaves))
@@ -291,8 +281,7 @@ static void elsewhere_text(const struct worker *worker, char *text, size_t size)
                          "has booted, but its heartbeat was not found: exits once its title has shown no "
                          "job for %s and its job threads have ended. To stop the worker at once, run "
                          "'sqmgrctl stop %s --force'",
-                         format_duration(worker_title_proof_usec(worker), span, sizeof(span)),
-                         WORKER_ID(worker));
+                         FORMAT_DURATION(worker_title_proof_usec(worker)), WORKER_ID(worker));
 }
 
 static void unseen_text(const struct worker *worker, char *text, size_t size)
@@ -329,7 +318,7 @@ const char *worker_signal_error_text(const struct worker *worker, int error)
 
 static const char *waits_text(const struct worker *worker, usec_t now, char *text, size_t size)
 {
-        char span[32], heartbeats[HEARTBEATS_MAX];
+        char heartbeats[HEARTBEATS_MAX];
         unsigned count = worker->verdict.waits_count;
 
         switch (worker->verdict.waits_for) {
@@ -352,14 +341,14 @@ static const char *waits_text(const struct worker *worker, usec_t now, char *tex
         case WAIT_EXIT:
                 return exit_text(worker, now, text, size);
         case WAIT_STALE:
-                format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-                snprintf(text, size, "has sent no heartbeat for %s%s%s; kept, no signal sent", span,
+                snprintf(text, size, "has sent no heartbeat for %s%s%s; kept, no signal sent",
+                         FORMAT_DURATION(usec_sub(now, worker->heartbeat.changed_at)),
                          worker->heartbeat.fault != HEARTBEAT_FAULT_NONE ? ": " : "",
                          heartbeat_fault_text(worker->heartbeat.fault));
                 break;
         case WAIT_HUNG:
-                format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-                snprintf(text, size, "is hung: no heartbeat for %s; kept, but not counted as active", span);
+                snprintf(text, size, "is hung: no heartbeat for %s; kept, but not counted as active",
+                         FORMAT_DURATION(usec_sub(now, worker->heartbeat.changed_at)));
                 break;
         case WAIT_SIGNAL:
                 snprintf(text, size, "cannot be signaled: %s",
@@ -382,7 +371,7 @@ static const char *waits_text(const struct worker *worker, usec_t now, char *tex
                                                 : "waits until its leftover processes are identified");
                 break;
         default:
-                snprintf(text, size, "%s", fixed_wait(worker->fleet, worker->verdict.waits_for));
+                fixed_text(worker->fleet, worker->verdict.waits_for, text, size);
         }
         return text;
 }
@@ -425,7 +414,7 @@ static const struct worker *longest_drain(const struct fleet *fleet)
 static void places_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct worker *longest = longest_drain(fleet);
-        char span[32], jobs[OLDEST_MAX + 32] = "", oldest[OLDEST_MAX];
+        char jobs[OLDEST_MAX + 32] = "", oldest[OLDEST_MAX];
 
         if (!longest) {
                 unsigned places = fleet_max_processes(fleet);
@@ -435,7 +424,6 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                 return;
         }
         unsigned draining = FLEET_COUNT_WORKERS(fleet, worker, occupies_place(worker));
-        format_duration(usec_sub(now, drain_since(longest)), span, sizeof(span));
         if (worker_shows_busy(longest))
                 snprintf(jobs, sizeof(jobs), ", %u running job%s%s", longest->heartbeat.busy,
                          plural(longest->heartbeat.busy), oldest_text(longest, now, oldest));
@@ -444,28 +432,26 @@ static void places_text(const struct fleet *fleet, usec_t now, char *text, size_
                  "%d%s) for %s",
                  draining, fleet_max_processes(fleet), draining == 1 ? "is" : "are",
                  fleet_count(fleet, now).hung > 0 ? " or hung" : "", WORKER_ID(longest),
-                 (int)worker_pid(longest), jobs, span);
+                 (int)worker_pid(longest), jobs, FORMAT_DURATION(usec_sub(now, drain_since(longest))));
 }
 
 static void memory_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct world *world = fleet->world;
-        char available[FORMAT_MAX], bytes[FORMAT_MAX], less[128] = "";
+        char less[128] = "";
         uint64_t reserved = memory_reserved_bytes(world, now);
         const char *what = fleet_wants_template(fleet) ? "template" : "median worker";
 
-        format_size(world->available_bytes, available, sizeof(available));
         if (reserved > 0)
                 snprintf(less, sizeof(less), ", minus %s reserved for starting workers,",
-                         format_size(reserved, bytes, sizeof(bytes)));
-        snprintf(text, size, "waits for memory: %s available%s is less than 1.25 x the %s", available, less,
-                 what);
+                         FORMAT_SIZE(reserved));
+        snprintf(text, size, "waits for memory: %s available%s is less than 1.25 x the %s",
+                 FORMAT_SIZE(world->available_bytes), less, what);
 }
 
 static void template_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         const struct template *template = fleet_template(fleet);
-        char span[FORMAT_MAX], left[FORMAT_MAX];
 
         if (!template) {
                 snprintf(text, size, "waits for its template");
@@ -473,28 +459,24 @@ static void template_text(const struct fleet *fleet, usec_t now, char *text, siz
         }
         usec_t age = usec_sub(now, template->started_at);
         snprintf(text, size, "waits for its template: loading for %s, times out in %s (boot_timeout)",
-                 format_duration(age - age % USEC_PER_SEC, span, sizeof(span)),
-                 left_text(template_boot_deadline(template), now, left));
+                 FORMAT_DURATION(age - age % USEC_PER_SEC),
+                 FORMAT_DURATION(left_usec(template_boot_deadline(template), now)));
 }
 
 static void shortage_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
-        char left[FORMAT_MAX];
-
         if (fleet->shortage.count == 0)
                 snprintf(text, size, "%s", fixed_waits[WAIT_FORK]);
         else
                 snprintf(text, size,
                          "waits %s before the next start: sqmgr could not create a process (%s). Run "
                          "'sqmgrctl doctor'",
-                         left_text(fleet->shortage.next_at, now, left),
+                         FORMAT_DURATION(left_usec(fleet->shortage.next_at, now)),
                          start_error_text(fleet->shortage_error));
 }
 
 const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
-        char span[32];
-
         switch (fleet->waits_for) {
         case WAIT_PLACES:
                 places_text(fleet, now, text, size);
@@ -503,9 +485,8 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 memory_text(fleet, now, text, size);
                 break;
         case WAIT_BACKOFF:
-                format_duration(usec_sub(MAX(fleet->crash.next_at, fleet->churn.next_at), now), span,
-                                sizeof(span));
-                snprintf(text, size, "waits %s before the next start", span);
+                snprintf(text, size, "waits %s before the next start",
+                         FORMAT_DURATION(usec_sub(MAX(fleet->crash.next_at, fleet->churn.next_at), now)));
                 break;
         case WAIT_TEMPLATE:
                 template_text(fleet, now, text, size);
@@ -528,7 +509,7 @@ const char *fleet_waits_for(const struct fleet *fleet, usec_t now, char *text, s
                 shortage_text(fleet, now, text, size);
                 break;
         default:
-                snprintf(text, size, "%s", fixed_wait(fleet, fleet->waits_for));
+                fixed_text(fleet, fleet->waits_for, text, size);
         }
         return text;
 }
@@ -552,7 +533,7 @@ const struct quoted *fleet_crash_quoted(const struct fleet *fleet)
 const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, size_t size)
 {
         usec_t next_at = fleet_next_start_at(fleet, now);
-        char row[64], span[FORMAT_MAX];
+        char row[64];
         int n = 0;
 
         text[0] = '\0';
@@ -563,13 +544,13 @@ const char *fleet_crash_text(const struct fleet *fleet, usec_t now, char *text, 
         case _CRASH_STATE_MAX:
                 return text;
         case CRASH_FAILING:
-                n = next_at == 0
-                            ? snprintf(text, size, "%s", row)
-                            : snprintf(text, size, "%s; retrying in %s", row, left_text(next_at, now, span));
+                n = next_at == 0 ? snprintf(text, size, "%s", row)
+                                 : snprintf(text, size, "%s; retrying in %s", row,
+                                            FORMAT_DURATION(left_usec(next_at, now)));
                 break;
         case CRASH_RECOVERING:
                 n = snprintf(text, size, "recovering from %s; recovered in %s unless a worker dies", row,
-                             left_text(fleet_recovered_at(fleet), now, span));
+                             FORMAT_DURATION(left_usec(fleet_recovered_at(fleet), now)));
                 break;
         case CRASH_SETTLED:
                 n = snprintf(text, size, "%s; no start is due", row);
@@ -585,7 +566,7 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
 {
         usec_t at = usec_add(world->shutdown_at, world->settings->shutdown_timeout);
         unsigned workers = 0, jobs = 0;
-        char left[FORMAT_MAX], running[48] = "";
+        char running[48] = "";
         bool reported = false;
 
         WORLD_FOREACH_FLEET(world, fleet) {
@@ -603,7 +584,8 @@ const char *world_stopping_text(const struct world *world, usec_t now, char *tex
         if (world->shutdown_now || now >= at)
                 snprintf(text + n, size - (size_t)n, "all asked to exit");
         else
-                snprintf(text + n, size - (size_t)n, "all asked to exit in %s", left_text(at, now, left));
+                snprintf(text + n, size - (size_t)n, "all asked to exit in %s",
+                         FORMAT_DURATION(left_usec(at, now)));
         return text;
 }
 
@@ -618,17 +600,18 @@ bool exit_status_is_success(const struct exit_status *exit)
         return exit->known && !exit->by_signal && exit->status == 0;
 }
 
-void exit_status_text(const struct exit_status *exit, char *text, size_t size)
+const char *exit_status_text(const struct exit_status *exit, char text[static EXIT_STATUS_TEXT_MAX])
 {
         if (exit->launch_error)
-                snprintf(text, size, "could not be started");
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "could not be started");
         else if (!exit->known)
-                snprintf(text, size, "exited with unknown status");
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "exited with unknown status");
         else if (exit->by_signal)
-                snprintf(text, size, "was killed by signal %d (SIG%s)", exit->status,
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "was killed by signal %d (SIG%s)", exit->status,
                          sigabbrev_np(exit->status) ?: "?");
         else
-                snprintf(text, size, "exited with status %d", exit->status);
+                snprintf(text, EXIT_STATUS_TEXT_MAX, "exited with status %d", exit->status);
+        return text;
 }
 
 const char *start_error_text(int error)

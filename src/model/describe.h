@@ -78,6 +78,9 @@ struct exit_status {
 /* Returns true for status 0. */
 bool exit_status_is_success(const struct exit_status *exit);
 /* Writes the status in words: "was killed by signal 9 (SIGKILL)". */
-void exit_status_text(const struct exit_status *exit, char *text, size_t size);
+#define EXIT_STATUS_TEXT_MAX 64
+const char *exit_status_text(const struct exit_status *exit, char text[static EXIT_STATUS_TEXT_MAX]);
+/* The function as an expression; the text is valid until the end of the enclosing block. */
+#define EXIT_STATUS_TEXT(exit) exit_status_text(exit, (char[EXIT_STATUS_TEXT_MAX]){""})
 /* Returns constant text for the errno of a start. */
 const char *start_error_text(int error);

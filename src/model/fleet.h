@@ -230,7 +230,6 @@ struct fleet_totals {
         } culprits[CULPRIT_CLASSES_MAX];
         uint64_t other_culprits[_CULPRITS_CAUSE_MAX]; /* classes without a slot */
         uint64_t template_loads, template_failures, forks;
-        uint64_t scaled_up, scaled_down; /* how often autoscaling has changed the count */
 };
 
 struct fleet {

@@ -15,7 +15,9 @@ static bool is_known(const struct worker *worker)
                worker->memory.read_at > worker->active_at;
 }
 
-uint64_t memory_taken_bytes(const struct worker *worker)
+/* Returns the memory that the machine gains when the worker ends: without shared memory, where that is known.
+ */
+static uint64_t taken_bytes(const struct worker *worker)
 {
         return worker->memory.own_bytes > 0 ? worker->memory.own_bytes : worker->memory.bytes;
 }
@@ -28,9 +30,9 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
         size_t known = 0;
 
         FLEET_FOREACH_WORKER(fleet, worker) {
-                most = MAX(most, memory_taken_bytes(worker));
+                most = MAX(most, taken_bytes(worker));
                 if (is_known(worker)) {
-                        high = MAX(high, memory_taken_bytes(worker));
+                        high = MAX(high, taken_bytes(worker));
                         known++;
                 }
         }
@@ -41,7 +43,7 @@ uint64_t memory_expected_bytes(const struct fleet *fleet)
                 size_t within = 0;
 
                 FLEET_FOREACH_WORKER(fleet, worker)
-                        within += is_known(worker) && memory_taken_bytes(worker) <= middle;
+                        within += is_known(worker) && taken_bytes(worker) <= middle;
                 if (within * 2 >= known)
                         high = middle;
                 else
@@ -90,7 +92,7 @@ uint64_t memory_reserved_bytes(const struct world *world, usec_t now)
                         if (!is_growing(worker, now))
                                 continue;
                         expected = expected > 0 ? expected : memory_expected_bytes(fleet);
-                        reserved += expected - MIN(expected, memory_taken_bytes(worker));
+                        reserved += expected - MIN(expected, taken_bytes(worker));
                 }
         }
         return reserved;

@@ -7,15 +7,11 @@
 #include "base/macro.h"
 
 struct fleet;
-struct worker;
 struct world;
 
 /* Returns the expected size of a grown worker of the fleet: the median of the active workers, else the size
  * of the largest. 0: not known. */
 uint64_t memory_expected_bytes(const struct fleet *fleet);
-/* Returns the memory that the machine gains when the worker ends: without shared memory, where that is known.
- */
-uint64_t memory_taken_bytes(const struct worker *worker);
 /* Returns how much all starting and young workers are expected to grow beyond their last memory reading. */
 uint64_t memory_reserved_bytes(const struct world *world, usec_t now);
 /* Returns true if available memory, less reserved, is below 1.25 x expected, the expected size of a worker.

@@ -2,7 +2,6 @@
 /* The names of states, reasons and the like; see the header. */
 #include "model/names.h"
 #include "base/hash.h"
-#include <stdio.h>
 
 static const char *const state_names[] = {
         [WORKER_STARTING] = "starting", [WORKER_ACTIVE] = "active", [WORKER_QUIET] = "quiet",

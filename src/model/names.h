@@ -39,6 +39,7 @@ const char *worker_id(const char *fleet, unsigned index, char text[static WORKER
 
 /* "deploy (uid 1001)"; "the operator" if not known or by is NULL. Returns text. */
 const char *orderer_text(const struct orderer *by, char text[static ORDERER_TEXT_MAX]);
+#define ORDERER_TEXT(by) orderer_text(by, (char[ORDERER_TEXT_MAX]){""})
 
 /* The host name that a worker of a fleet with `namespaced = yes` reports in its heartbeats, so that no other
  * process on any host has the same one. It is derived, not stored: the next sqmgr derives the same. */

@@ -10,8 +10,8 @@ struct queues *queues_free(struct queues *queues)
 {
         if (!queues)
                 return NULL;
-        for (size_t i = 0; i < queues->n; i++)
-                free(queues->list[i].name);
+        QUEUES_FOREACH(queues, queue)
+                free(queue->name);
         free(queues->list);
         free(queues);
         return NULL;
@@ -49,9 +49,9 @@ usec_t queues_service(const struct queues *queues)
         usec_t sum = 0;
         unsigned n = 0;
 
-        for (size_t i = 0; i < queues->n; i++) {
-                sum += queues->list[i].service;
-                n += queues->list[i].n_classes;
+        QUEUES_FOREACH(queues, queue) {
+                sum += queue->service;
+                n += queue->n_classes;
         }
         return n > 0 ? sum / n : queues->service;
 }
@@ -84,7 +84,7 @@ static bool is_late(const struct queue *queue, const struct queue_over *before, 
 /* Appends a description of the queue, if space remains. */
 static void append_queue(char *text, const struct queue *queue, uint64_t size_limit, usec_t latency_limit)
 {
-        char name[64], latency[FORMAT_MAX], limit[FORMAT_MAX];
+        char name[64];
 
         if (strlen(text) > QUEUE_WATCH_TEXT_MAX - 256) {
                 if (text[strlen(text) - 1] != '.')
@@ -100,9 +100,8 @@ static void append_queue(char *text, const struct queue *queue, uint64_t size_li
                             (unsigned long long)queue->size, (unsigned long long)size_limit);
         if (latency_limit > 0)
                 text_append(text, QUEUE_WATCH_TEXT_MAX, "%s is %s behind, over queue_warn_latency %s",
-                            size_limit > 0 ? " and" : "",
-                            format_duration(queue->latency, latency, sizeof(latency)),
-                            format_duration(latency_limit, limit, sizeof(limit)));
+                            size_limit > 0 ? " and" : "", FORMAT_DURATION(queue->latency),
+                            FORMAT_DURATION(latency_limit));
 }
 
 int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
@@ -114,8 +113,7 @@ int queue_watch_judge(struct queue_watch *watch, const struct queues *queues,
         if (!now.over)
                 return -ENOMEM;
         over[0] = back[0] = '\0';
-        for (size_t i = 0; i < queues->n; i++) {
-                const struct queue *queue = &queues->list[i];
+        QUEUES_FOREACH(queues, queue) {
                 const struct queue_over *before = find_over(watch, queue->name);
                 uint64_t size_limit = limits_find(settings->queue_warn_size, LIMITS_COUNT, queue->name);
                 usec_t latency_limit =
@@ -200,10 +198,10 @@ void latency_add(struct latency_flow *flows, const struct queues *queues, struct
         double rate = rate_of(work, now);
         bool serves = false, waits = false;
 
-        for (size_t i = 0; i < queues->n; i++)
-                if (queue_names_have(served, queues->list[i].name)) {
+        QUEUES_FOREACH(queues, queue)
+                if (queue_names_have(served, queue->name)) {
                         serves = true;
-                        waits |= queues->list[i].size > 0;
+                        waits |= queue->size > 0;
                 }
         if (!serves)
                 return;

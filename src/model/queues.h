@@ -27,6 +27,7 @@ struct queue {
          * the sum of these durations. */
         unsigned n_classes;
         usec_t service;
+        usec_t target; /* for autoscaling: no job shall wait longer; 0: the queue is ignored */
 };
 
 struct queues {
@@ -36,6 +37,10 @@ struct queues {
         uint64_t retry, schedule, dead; /* sizes of these sets */
         usec_t service;                 /* how long any job takes; 0: unknown */
 };
+
+/* Loops over queues, which may be NULL; declares item, a pointer to each. */
+#define QUEUES_FOREACH(of, item)                                                                             \
+        for (__auto_type item = (of) ? (of)->list : NULL; item && item < (of)->list + (of)->n; item++)
 
 /* The result of a reading of queues. */
 struct queues_reading {

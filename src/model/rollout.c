@@ -9,7 +9,6 @@
 #include "model/memory.h"
 #include "model/preload.h"
 #include "model/world.h"
-#include <stdarg.h>
 
 /* splitmix64 (Steele, Lea and Flood, 2014): a state of 64 bits, any seed is valid. */
 static uint64_t random_next(uint64_t *state)
@@ -206,16 +205,6 @@ void start_failure_observe_shortage(struct fleet *fleet, int error, usec_t now)
         fleet->shortage_error = error;
 }
 
-void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
-                           usec_t now)
-{
-        if (failed_start)
-                start_failure_back_off(fleet, now);
-        fleet->crash_last_apart = !failed_start;
-        if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
-                rollout_observe_failure(fleet, now);
-}
-
 #define ROLLOUT_FAILURES_MAX 3
 
 /* Returns true if a worker of the generation before the last restart, or of an earlier one, accepts jobs. */
@@ -264,9 +253,8 @@ static void set_error(struct fleet *fleet, enum rollout_state state, const char 
 
 void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
 {
-        char who[ORDERER_TEXT_MAX];
-
         uint64_t before = proven_generation(fleet);
+
         generation_restart(fleet);
         struct fleet_counts counts = fleet_count(fleet, now);
         fleet->rollout = (struct rollout){
@@ -282,7 +270,7 @@ void rollout_start(struct fleet *fleet, const struct orderer *by, usec_t now)
         fleet->preload.failures = 0;
         event_by(by, fleet_event(fleet, EVENT_ROLLOUT_STARTED,
                                  ": restart to generation %llu started by %s; %u worker%s to replace",
-                                 (unsigned long long)fleet->generation, orderer_text(by, who),
+                                 (unsigned long long)fleet->generation, ORDERER_TEXT(by),
                                  fleet->rollout.total, plural(fleet->rollout.total)));
 }
 
@@ -338,14 +326,15 @@ void rollout_abort(struct fleet *fleet, const char *why, const struct orderer *b
 
 void rollout_acknowledge(struct fleet *fleet, const struct orderer *by)
 {
-        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
+        char why[ORDERER_TEXT_MAX + 64];
 
         if (fleet->rollout.state != ROLLOUT_HALTED)
                 return;
-        snprintf(why, sizeof(why), "halted, then acknowledged by %s", orderer_text(by, who));
+        snprintf(why, sizeof(why), "halted, then acknowledged by %s", ORDERER_TEXT(by));
         set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         backoff_reset(&fleet->crash);
-        event_by(by, fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", who));
+        event_by(by,
+                 fleet_event(fleet, EVENT_ORDER, ": halted restart acknowledged by %s", ORDERER_TEXT(by)));
 }
 
 static void rollout_halt(struct fleet *fleet, bool judged, usec_t now)
@@ -371,7 +360,8 @@ void rollout_observe_progress(struct fleet *fleet, usec_t now)
                 fleet->rollout.progress_at = now;
 }
 
-void rollout_observe_failure(struct fleet *fleet, usec_t now)
+/* A new worker has failed, as described in fleet->crash_last. */
+static void observe_failure(struct fleet *fleet, usec_t now)
 {
         struct rollout *rollout = &fleet->rollout;
 
@@ -385,6 +375,16 @@ void rollout_observe_failure(struct fleet *fleet, usec_t now)
         rollout->quoted = fleet->crash_quoted;
         rollout->lines_token = fleet->lines_token;
         rollout_halt(fleet, false, now);
+}
+
+void start_failure_observe(struct fleet *fleet, uint64_t generation, usec_t spawned_at, bool failed_start,
+                           usec_t now)
+{
+        if (failed_start)
+                start_failure_back_off(fleet, now);
+        fleet->crash_last_apart = !failed_start;
+        if (generation == fleet->generation && fleet->redis_up && fleet->redis_at <= spawned_at)
+                observe_failure(fleet, now);
 }
 
 void rollout_observe_unseen(struct fleet *fleet, usec_t now)
@@ -432,15 +432,16 @@ bool rollout_can_return(const struct fleet *fleet)
 void rollout_return(struct fleet *fleet, const struct orderer *by)
 {
         uint64_t from = fleet->generation;
-        char who[ORDERER_TEXT_MAX], why[sizeof(who) + 64];
+        char why[ORDERER_TEXT_MAX + 64];
 
         snprintf(why, sizeof(why), "rolled back to generation %llu by %s",
-                 (unsigned long long)fleet->rollout.before, orderer_text(by, who));
+                 (unsigned long long)fleet->rollout.before, ORDERER_TEXT(by));
         rollout_abort(fleet, why, by);
         set_error(fleet, ROLLOUT_ABORTED, why, NULL);
         return_to_before(fleet);
         event_by(by, fleet_event(fleet, EVENT_ORDER, ": rolled back from generation %llu to %llu by %s",
-                                 (unsigned long long)from, (unsigned long long)fleet->generation, who));
+                                 (unsigned long long)from, (unsigned long long)fleet->generation,
+                                 ORDERER_TEXT(by)));
 }
 
 bool rollout_withholds(const struct fleet *fleet)
@@ -635,10 +636,9 @@ void rollout_observe_time(struct fleet *fleet, usec_t now)
         if (now < usec_add(rollout->progress_at, timeout))
                 return;
 
-        char span[32], reason[512];
-        format_duration(timeout, span, sizeof(span));
+        char reason[512];
         stuck_text(fleet, counts.live, reason, sizeof(reason));
-        snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s", span,
-                 reason);
+        snprintf(rollout->error, sizeof(rollout->error), "no progress for %s (rollout_timeout)%s",
+                 FORMAT_DURATION(timeout), reason);
         rollout_halt(fleet, false, now);
 }

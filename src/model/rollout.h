@@ -43,8 +43,6 @@ bool rollout_drops(const struct fleet *fleet);
 
 /* Records progress: rollout_timeout counts from now. */
 void rollout_observe_progress(struct fleet *fleet, usec_t now);
-/* Records that a new worker failed, as described in fleet->crash_last. May halt the restart. */
-void rollout_observe_failure(struct fleet *fleet, usec_t now);
 /* Call after that for a new worker that is kept unseen: halts the restart once no other new worker is left
  * that could show a boot. */
 void rollout_observe_unseen(struct fleet *fleet, usec_t now);

@@ -83,15 +83,13 @@ struct heartbeat {
         bool quiet;
         bool work_list_known;
         bool work_list_empty;
-        bool processed_known;
         uint64_t rss_bytes; /* of the process that sends heartbeats, when it wrote this one; 0: not known */
         uint64_t start;     /* field 22 of /proc/PID/stat, as that process read it; 0: not known */
         uint64_t born_usec; /* when that process registered, by its wall clock; 0: not known */
         int quiet_signal;   /* the signals named by the heartbeat; 0: the framework's */
         int stop_signal;
-        bool shimless;      /* not written by the worker, see worker_process.shimless */
-        usec_t asked_at;    /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
-        uint64_t processed; /* number of jobs that the process has begun or done since its start */
+        bool shimless;   /* not written by the worker, see worker_process.shimless */
+        usec_t asked_at; /* when sqmgr asked for the heartbeat, as an answer may be late; 0: just read */
         struct worker_outcomes outcomes;
         /* When it was sent: the age of the last turn of the loop that fetches jobs, and since when a quiet
          * waits for a fetch that should have ended. 0: not reported; a reported 0 is 1 */
@@ -184,8 +182,6 @@ struct worker_heartbeat {
 
 /* Whether a worker runs no jobs while others of its fleet do (observe/observe_deaf.h). */
 struct worker_deafness {
-        bool processed_known; /* in the last heartbeat */
-        uint64_t processed;
         usec_t took_at;   /* when the last heartbeat was read that shows a new job; 0: none */
         usec_t since;     /* start of the readings in a row at which jobs waited for it; 0: none */
         unsigned taken;   /* number of these readings before which others had taken jobs */

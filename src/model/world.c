@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the parts of a world, and adds its events. */
 #include "model/world.h"
-#include <stdarg.h>
-#include <stdio.h>
 
 #define EVENT_TEXT_MAX 2304
 /* Events accumulate only between two wakeups of the loop. A larger number is probably an error, and memory is

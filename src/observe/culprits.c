@@ -6,7 +6,6 @@
 #include "model/describe.h"
 #include "model/world.h"
 #include <signal.h>
-#include <stdio.h>
 
 /* A killed process may take a while to disappear, longer with more memory. */
 #define OOM_USEC (10 * USEC_PER_SEC)
@@ -81,16 +80,13 @@ void culprits_observe(struct fleet *fleet, const struct worker *worker, enum cul
 
 static const char *memory_text(const struct culprits *culprits, char text[static MEMORY_TEXT_MAX])
 {
-        char growth[FORMAT_MAX], bytes[FORMAT_MAX], span[FORMAT_MAX];
-
-        format_size(culprits->memory_bytes, bytes, sizeof(bytes));
-        format_size(culprits->growth_bytes, growth, sizeof(growth));
-        format_duration(culprits->growth_usec, span, sizeof(span));
         if (culprits->growth_bytes > 0)
                 snprintf(text, MEMORY_TEXT_MAX, "%s by %s to %s within %s,",
-                         culprits->cause == CULPRITS_OOM ? "had grown" : "grew", growth, bytes, span);
+                         culprits->cause == CULPRITS_OOM ? "had grown" : "grew",
+                         FORMAT_SIZE(culprits->growth_bytes), FORMAT_SIZE(culprits->memory_bytes),
+                         FORMAT_DURATION(culprits->growth_usec));
         else if (culprits->memory_bytes > 0)
-                snprintf(text, MEMORY_TEXT_MAX, "used %s,", bytes);
+                snprintf(text, MEMORY_TEXT_MAX, "used %s,", FORMAT_SIZE(culprits->memory_bytes));
         else
                 snprintf(text, MEMORY_TEXT_MAX, "was");
         return text;

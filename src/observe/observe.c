@@ -62,24 +62,23 @@ void observe_jobs(struct worker *worker, const struct job_list *jobs, usec_t old
 
 void observe_long_job(struct worker *worker, const struct job *job, usec_t runs)
 {
-        char names[700], span[32];
+        char names[700];
 
         /* The names are untrusted. */
         snprintf(names, sizeof(names), "%.200s %.200s", job->class, job->jid);
         if (job->queue[0] != '\0')
                 text_append(names, sizeof(names), " (queue %.200s)", job->queue);
         printable_replace(names, strlen(names), false);
-        format_duration(runs, span, sizeof(span));
         world_event(worker->fleet->world, EVENT_JOB_LONG, worker->fleet, worker,
-                    "%s has been running for %s in %s (pid %d)", names, span, WORKER_ID(worker),
-                    (int)worker_pid(worker));
+                    "%s has been running for %s in %s (pid %d)", names, FORMAT_DURATION(runs),
+                    WORKER_ID(worker), (int)worker_pid(worker));
 }
 
 void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         struct cut_off cut = worker_cut_off(worker);
-        char text[JOB_CLASSES_TEXT_MAX], span[FORMAT_MAX], why[FORMAT_MAX + 32] = "by order";
+        char text[JOB_CLASSES_TEXT_MAX], why[FORMAT_MAX + 32] = "by order";
         /* An active worker may run other jobs by now. */
         bool known = worker->state == WORKER_QUIET && worker->jobs.classes.n > 0 &&
                      worker->jobs.read_at >= worker->orders.quiet_at &&
@@ -90,7 +89,7 @@ void observe_cut_off(const struct worker *worker, enum reason reason, usec_t now
                 return;
         fleet->totals.jobs_cut_off[cut.word] += worker->heartbeat.busy;
         if (cut.word != CUT_ORDER)
-                snprintf(why, sizeof(why), "after %s (%s)", format_duration(cut.allowed, span, sizeof(span)),
+                snprintf(why, sizeof(why), "after %s (%s)", FORMAT_DURATION(cut.allowed),
                          cut_word_name(cut.word));
         job_classes_text(&worker->jobs.classes, text, sizeof(text));
         worker_event(worker, EVENT_DRAIN_CUT, " cut off %s, %u job%s running%s%s", why,
@@ -153,15 +152,13 @@ static void worker_observe_over_threshold(struct worker *worker, uint64_t share,
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char bytes[32], threshold[32];
 
         worker->memory.over_threshold = true;
         /* The first of the samples in a row was already over the threshold. */
         worker_observe_breach(worker, BREACH_THRESHOLD,
                               usec_sub(now, (MEMORY_SAMPLES - 1) * fleet->world->settings->check_interval));
-        format_size(share, bytes, sizeof(bytes));
-        format_size(settings->memory_threshold, threshold, sizeof(threshold));
-        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", bytes, threshold);
+        worker_event(worker, EVENT_MEMORY_OVER, " uses %s, over memory_threshold (%s)", FORMAT_SIZE(share),
+                     FORMAT_SIZE(settings->memory_threshold));
         /* A worker that exceeds the threshold while booting does so before its first heartbeat. */
         bool late = worker->active_at != 0 && usec_sub(now, worker->active_at) >= CHURN_USEC;
         if (worker->started_for != REASON_MEMORY || late)
@@ -170,7 +167,7 @@ static void worker_observe_over_threshold(struct worker *worker, uint64_t share,
         worker_event(
                 worker, EVENT_MEMORY_CHURN,
                 " replaced a worker over memory_threshold (%s), and exceeds it, too. Raise memory_threshold",
-                threshold);
+                FORMAT_SIZE(settings->memory_threshold));
 }
 
 void observe_shared_memory(struct worker *worker, uint64_t bytes, uint64_t share, usec_t now)
@@ -263,11 +260,10 @@ static void observe_own_exit(struct worker *worker, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         usec_t uptime = usec_sub(now, worker->active_at);
-        char span[FORMAT_MAX];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_EXTERNAL;
         worker_event(worker, EVENT_GONE, " exited cleanly (status 0) without being asked, %s after %s",
-                     format_duration(uptime, span, sizeof(span)),
+                     FORMAT_DURATION(uptime),
                      fleet_settings_write_heartbeats(fleet->settings) ? "its first heartbeat" : "its start");
         if (worker_outdated(worker))
                 rollout_observe_progress(fleet, now);
@@ -279,7 +275,7 @@ static void observe_own_exit(struct worker *worker, usec_t now)
                 fleet->crash.next_at = usec_add(now, BACKOFF_MIN_USEC);
 }
 
-/* sqmgr ends a reader that answers later than this (io/reader.c). */
+/* No answer about a heartbeat is expected to be later than this. */
 #define LATE_USEC (60 * USEC_PER_SEC)
 
 static void worker_set_state(struct worker *worker, enum worker_state state, enum reason reason, usec_t now)
@@ -759,9 +755,8 @@ static bool worker_observe_signal(struct worker *worker, const char *what, int e
                 return true;
         /* The exit event covers a process that is gone. */
         if (!reported && error != ESRCH)
-                world_event(worker->fleet->world, EVENT_SIGNAL_REFUSED, worker->fleet, worker,
-                            "%s cannot be %s: %s", WORKER_EVENT_NAME(worker), what,
-                            worker_signal_error_text(worker, error));
+                worker_event(worker, EVENT_SIGNAL_REFUSED, " cannot be %s: %s", what,
+                             worker_signal_error_text(worker, error));
         return false;
 }
 
@@ -895,13 +890,11 @@ void observe_stopped(struct worker *worker, enum reason reason, int error, usec_
 
 void observe_killed(struct worker *worker, int error, usec_t now)
 {
-        char span[32];
-
         if (!worker_observe_signal(worker, "killed", error))
                 return;
         worker->orders.killed_at = now;
-        format_duration(usec_sub(now, worker_stop_sent_at(worker)), span, sizeof(span));
-        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout); killed", span);
+        worker_event(worker, EVENT_KILLED, " did not exit within %s (stop_timeout); killed",
+                     FORMAT_DURATION(usec_sub(now, worker_stop_sent_at(worker))));
 }
 
 void observe_promoted(struct worker *worker)
@@ -941,8 +934,7 @@ void observe_orphan(struct worker *worker, pid_t pid, uint64_t pid_start, usec_t
 }
 
 /* Records that the worker ended without being asked to. */
-static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, const char *how,
-                                 usec_t now)
+static void worker_observe_crash(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
         bool had_heartbeat = worker->active_at > 0 || worker->last_uptime > 0;
@@ -951,20 +943,19 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
                                       ? ": the command ended by itself or moved to the background; let it "
                                         "stay in the foreground"
                                       : "";
-        char span[32], when[192];
+        char when[192];
 
         worker->reason = worker->state == WORKER_QUIET ? worker->reason : REASON_CRASH;
         shim_observe_crash(worker, had_heartbeat);
         /* A wrapper that exits after the process that sent heartbeats: the uptime of that process counts. */
         if (worker->last_uptime > 0)
                 uptime = worker->last_uptime;
-        format_duration(uptime, span, sizeof(span));
         snprintf(when, sizeof(when),
                  !fleet_settings_write_heartbeats(fleet->settings) ? " after %s%s"
                  : had_heartbeat                                   ? ", %s after its first heartbeat%s"
                                  : " after %s, before its first heartbeat%s",
-                 span, meaning);
-        start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), how,
+                 FORMAT_DURATION(uptime), meaning);
+        start_failure_describe(fleet, exit, "%s %s%s", WORKER_EVENT_NAME(worker), EXIT_STATUS_TEXT(exit),
                                exit->launch_error ? "" : when);
         fleet->crash_last_apart =
                 worker->state == WORKER_QUIET || (had_heartbeat && !worker_is_failed_start(worker, uptime));
@@ -983,47 +974,46 @@ static void worker_observe_crash(struct worker *worker, const struct exit_status
 
 /* Records that a forked process ended before it was allowed to continue: it has done nothing yet. An unknown
  * exit status means that its sqmgr has ended, and the process with it: no failure. */
-static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, const char *how,
-                                     usec_t now)
+static void worker_observe_lost_fork(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
 
         worker->reason = REASON_CRASH;
         if (!exit->known)
                 return;
-        start_failure_describe(fleet, NULL, "%s %s while being forked", WORKER_EVENT_NAME(worker), how);
+        start_failure_describe(fleet, NULL, "%s %s while being forked", WORKER_EVENT_NAME(worker),
+                               EXIT_STATUS_TEXT(exit));
         start_failure_report(fleet, EVENT_START_FAILED, worker);
         start_failure_observe(fleet, worker->generation, worker->spawned_at, true, now);
 }
 
-static void observe_asked_exit(const struct worker *worker, const struct exit_status *exit, const char *how)
+static void observe_asked_exit(const struct worker *worker, const struct exit_status *exit)
 {
         const char *reason = reason_name(worker->reason);
 
         if (worker->orders.finishes_job)
-                worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)", how,
-                             reason);
+                worker_event(worker, EVENT_GONE, " was left to finish a job, and %s (reason: %s)",
+                             EXIT_STATUS_TEXT(exit), reason);
         else if (exit_status_is_success(exit))
                 worker_event(worker, EVENT_GONE, " exited cleanly (status 0, reason: %s)", reason);
         else
-                worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)", how, reason);
+                worker_event(worker, EVENT_GONE, " %s after being asked to exit (reason: %s)",
+                             EXIT_STATUS_TEXT(exit), reason);
 }
 
 void observe_exit(struct worker *worker, const struct exit_status *exit, usec_t now)
 {
         struct fleet *fleet = worker->fleet;
-        char how[64];
 
-        exit_status_text(exit, how, sizeof(how));
         if (worker->process.awaits_go && worker->state == WORKER_STARTING)
-                worker_observe_lost_fork(worker, exit, how, now);
+                worker_observe_lost_fork(worker, exit, now);
         else if (worker_is_asked_to_exit(worker) || worker->orders.finishes_job) {
-                observe_asked_exit(worker, exit, how);
+                observe_asked_exit(worker, exit);
                 rollout_observe_progress(fleet, now);
         } else if (worker_is_own_exit(worker, exit, now))
                 observe_own_exit(worker, now);
         else
-                worker_observe_crash(worker, exit, how, now);
+                worker_observe_crash(worker, exit, now);
         fleet->totals.ends[worker->reason]++;
         worker_set_state(worker, WORKER_GONE, worker->reason, now);
 }
@@ -1032,17 +1022,15 @@ void observe_left_behind(struct worker *worker, const struct exit_status *exit, 
                          usec_t now)
 {
         bool finishes_job = worker->fleet->settings->traits->jobs_outlive_it;
-        char how[64];
 
-        exit_status_text(exit, how, sizeof(how));
-        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", how, (int)pid,
+        worker_event(worker, EVENT_SEVERAL, " %s; its process %d%s", EXIT_STATUS_TEXT(exit), (int)pid,
                      finishes_job
                              ? ", which finishes its job, keeps running and occupies the place until then"
                              : " has booted and keeps running. Let the command start one process, and "
                                "exit with it");
         /* A process that finishes a job is not going to become active. */
         if (worker->state == WORKER_ACTIVE || (worker->state == WORKER_STARTING && finishes_job)) {
-                worker_observe_crash(worker, exit, how, now);
+                worker_observe_crash(worker, exit, now);
                 worker->orders.quiet_at = now;
                 worker_set_state(worker, WORKER_QUIET, REASON_CRASH, now);
         }
@@ -1311,7 +1299,6 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
 {
         struct fleet *fleet = worker->fleet;
         const struct fleet_settings *settings = fleet->settings;
-        char own[FORMAT_MAX], least[FORMAT_MAX], timeout[FORMAT_MAX];
 
         if (shutdown == 0)
                 return;
@@ -1326,9 +1313,8 @@ void observe_shutdown_time(struct worker *worker, usec_t shutdown)
                 worker, EVENT_STOP_TIMEOUT_SHORT,
                 " may take %s to exit (%s), but would be killed after %s (stop_timeout). Set stop_timeout "
                 "to %s or more",
-                format_duration(shutdown, own, sizeof(own)), settings->traits->shutdown_option,
-                format_duration(settings->stop_timeout, timeout, sizeof(timeout)),
-                format_duration_exact(needed, least, sizeof(least)));
+                FORMAT_DURATION(shutdown), settings->traits->shutdown_option,
+                FORMAT_DURATION(settings->stop_timeout), FORMAT_DURATION_EXACT(needed));
 }
 
 void observe_peers(struct worker *worker, const char *peers)

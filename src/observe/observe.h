@@ -81,6 +81,9 @@ void observe_log_tail(struct fleet *fleet, uint64_t token, const struct quoted *
 /* Records the time of a tick by three clocks, in microseconds. Returns true if time became doubtful since the
  * last tick (P9). Call observe_time() afterwards. */
 bool observe_clocks(struct world *world, usec_t monotonic, usec_t boottime, usec_t realtime);
+/* Call before each plan: resets or reports what has lasted long enough, and ends rollouts that are done or
+ * halt. */
+void observe_time(struct world *world, usec_t now);
 
 /* Records the memory that is available now, in bytes. */
 void observe_available_memory(struct world *world, uint64_t bytes);

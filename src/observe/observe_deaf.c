@@ -28,36 +28,29 @@ static bool loop_stands(const struct worker *worker, const struct heartbeat *hea
 
 static void judge_loop(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
-        char text[FORMAT_MAX];
-
         if (worker->state != WORKER_ACTIVE || worker_is_deaf(worker))
                 return;
         worker->deaf.found_at = now;
         worker->deaf.since = usec_sub(now, heartbeat->looked_usec);
         worker_event(worker, EVENT_DEAF, " is deaf: its loop that fetches jobs has not turned for %s; %s",
-                     format_duration(heartbeat->looked_usec, text, sizeof(text)),
+                     FORMAT_DURATION(heartbeat->looked_usec),
                      worker->fleet->settings->hang_action == HANG_KILL ? "replaced next" : "kept");
 }
 
 void deaf_observe_heartbeat(struct worker *worker, const struct heartbeat *heartbeat, usec_t now)
 {
         struct worker_deafness *deaf = &worker->deaf;
-        bool begun =
-                heartbeat->processed_known && deaf->processed_known && heartbeat->processed > deaf->processed;
         bool stood = deaf->loop_stands;
 
-        deaf->processed_known = heartbeat->processed_known;
-        deaf->processed = heartbeat->processed;
         deaf->loop_stands = loop_stands(worker, heartbeat);
         /* A worker that was stopped for a while shows that once as it continues. */
         if (deaf->loop_stands && stood)
                 judge_loop(worker, heartbeat, now);
         if (deaf->loop_stands)
                 return;
-        /* A worker that runs one long job takes none; only the count shows that. */
-        if (heartbeat->processed_known ? begun : heartbeat->busy > 0)
+        if (heartbeat->busy > 0)
                 deaf->took_at = now;
-        if (heartbeat->busy == 0 && !begun && !stood)
+        if (heartbeat->busy == 0 && !stood)
                 return;
         if (deaf->found_at != 0 && worker_is_deaf(worker))
                 worker_event(worker, EVENT_RUNS_AGAIN, stood ? " fetches jobs again" : " runs jobs again");
@@ -93,9 +86,7 @@ static bool waits(const struct queue *queue)
 
 static bool was_taken(const struct deaf_reading *reading, const struct queue *queue, bool timed, usec_t now)
 {
-        for (size_t i = 0; i < reading->before->n; i++) {
-                const struct queue *before = &reading->before->list[i];
-
+        QUEUES_FOREACH(reading->before, before) {
                 if (strcmp(before->name, queue->name) != 0)
                         continue;
                 return waits(before) &&
@@ -132,7 +123,6 @@ static void judge(struct worker *worker, const char *served, const struct flow *
         const struct fleet_settings *settings = worker->fleet->settings;
         struct worker_deafness *deaf = &worker->deaf;
         bool waiting = false, taken = false;
-        char text[FORMAT_MAX];
 
         if (worker_is_deaf(worker))
                 return;
@@ -159,7 +149,7 @@ static void judge(struct worker *worker, const char *served, const struct flow *
         worker_event(worker, EVENT_DEAF,
                      " is deaf: ran no job for %s (hang_after), although jobs wait in a queue that it serves "
                      "and other workers run such jobs; %s",
-                     format_duration(usec_sub(now, deaf->since), text, sizeof(text)),
+                     FORMAT_DURATION(usec_sub(now, deaf->since)),
                      settings->hang_action == HANG_KILL ? "replaced next" : "kept");
 }
 

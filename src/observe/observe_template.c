@@ -7,8 +7,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include <stdarg.h>
-#include <stdio.h>
 
 /* Maximum time that one poll counts: in a longer gap sqmgr itself was late. */
 #define FORK_POLL_USEC (500 * USEC_PER_MSEC)
@@ -56,22 +54,17 @@ static _printf_(3, 4) void refuse(struct fleet *fleet, const struct quoted *quot
                     &preload->quoted);
 }
 
-/* Reports the failure in fleet->crash_last. During a restart it counts as a failed new worker. */
-static void report_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
-{
-        fleet->totals.template_failures++;
-        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
-        start_failure_observe(fleet, generation, since, true, now);
-}
-
-/* Reports a failure that the application or its command may have caused. Outside of a restart, preloading is
- * given up for this generation after enough failures. */
+/* Reports the failure in fleet->crash_last, which the application or its command may have caused. During a
+ * restart it counts as a failed new worker. Otherwise, preloading is given up for this generation after
+ * enough failures. */
 static void observe_failure(struct fleet *fleet, uint64_t generation, usec_t since, usec_t now)
 {
         struct preload *preload = &fleet->preload;
         bool tried = fleet->rollout.state == ROLLOUT_RUNNING;
 
-        report_failure(fleet, generation, since, now);
+        fleet->totals.template_failures++;
+        start_failure_report(fleet, EVENT_TEMPLATE_FAILED, NULL);
+        start_failure_observe(fleet, generation, since, true, now);
         if (generation == fleet->generation && ++preload->failures >= FAILURES_MAX && !tried)
                 refuse(fleet, &fleet->crash_quoted, "%u failures in a row; last failure: %s",
                        preload->failures, fleet->crash_last);
@@ -133,7 +126,6 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
                             const struct quoted *unsafe, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char span[FORMAT_MAX];
 
         template->serving_pid = serving_pid;
         template->serving_start = serving_start;
@@ -148,7 +140,7 @@ void template_observe_ready(struct template *template, pid_t serving_pid, uint64
         usec_t took = usec_sub(now, template->started_at);
         set_state(template, TEMPLATE_READY, now);
         world_event(fleet->world, EVENT_TEMPLATE_READY, fleet, NULL, "%s ready after %s", NAME_OF(template),
-                    format_duration(took, span, sizeof(span)));
+                    FORMAT_DURATION(took));
         if (template_is_current(template))
                 rollout_observe_progress(fleet, now);
 }
@@ -277,14 +269,12 @@ void template_observe_go(struct worker *worker, usec_t now)
 static void observe_given_up(struct template *template, usec_t now)
 {
         struct fleet *fleet = template->fleet;
-        char span[FORMAT_MAX];
 
         if (template->lost)
                 return;
         if (template_forks(template))
-                start_failure_describe(
-                        fleet, NULL, "%s did not fork within %s", NAME_OF(template),
-                        format_duration(usec_sub(now, template->fork.asked_at), span, sizeof(span)));
+                start_failure_describe(fleet, NULL, "%s did not fork within %s", NAME_OF(template),
+                                       FORMAT_DURATION(usec_sub(now, template->fork.asked_at)));
         else
                 start_failure_describe(fleet, NULL, "%s did not load the application within boot_timeout",
                                        NAME_OF(template));
@@ -350,17 +340,16 @@ void template_observe_exit(struct template *template, const struct exit_status *
         struct fleet *fleet = template->fleet;
         bool ready = template->state == TEMPLATE_READY, current = template_is_current(template);
         usec_t uptime = usec_sub(now, ready ? template->state_at : template->started_at);
-        char how[64], span[FORMAT_MAX], after[FORMAT_MAX + 32] = "";
+        char after[FORMAT_MAX + 32] = "";
 
         if (template->state == TEMPLATE_ENDING || template->lost) {
                 template_forget(template);
                 return;
         }
         if (!exit->launch_error)
-                snprintf(after, sizeof(after), " after %s%s", format_duration(uptime, span, sizeof(span)),
+                snprintf(after, sizeof(after), " after %s%s", FORMAT_DURATION(uptime),
                          ready ? "" : ", before it was ready");
-        exit_status_text(exit, how, sizeof(how));
-        start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), how, after);
+        start_failure_describe(fleet, exit, "%s %s%s", NAME_OF(template), EXIT_STATUS_TEXT(exit), after);
         fleet->preload.lines_token = !ready && current ? exit->lines_token : 0;
         if (ready)
                 observe_crash(template, uptime, now);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Records the passing of time; see the header. */
-#include "observe/observe_time.h"
+/* Records the passing of time: resets or reports whatever has lasted long enough. */
 #include "advice/leak.h"
 #include "base/parse.h"
 #include "model/counts.h"
@@ -24,14 +23,12 @@ static void crash_observe_time(struct fleet *fleet, usec_t now)
 
 static void stale_observe_time(struct worker *worker, usec_t now)
 {
-        char span[32];
-
         if (worker->heartbeat.stale_reported || worker->state > WORKER_QUIET ||
             worker_silent_usec(worker, now) <= worker_stale_usec(worker))
                 return;
         worker->heartbeat.stale_reported = true;
-        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        worker_event(worker, EVENT_STALE, ": no heartbeat for %s; kept, no signal sent", span);
+        worker_event(worker, EVENT_STALE, ": no heartbeat for %s; kept, no signal sent",
+                     FORMAT_DURATION(usec_sub(now, worker->heartbeat.changed_at)));
 }
 
 /* Records since when at least one worker is fresh, as proof that Redis accepts heartbeats. */
@@ -46,13 +43,11 @@ static void fresh_observe_time(struct fleet *fleet, usec_t now)
 /* Hanging is the stage after stale. */
 static void hang_observe_time(struct worker *worker, usec_t now)
 {
-        char span[32];
-
         if (worker->heartbeat.hung || worker->state > WORKER_QUIET || !worker_silent_too_long(worker, now))
                 return;
         worker->heartbeat.hung = true;
-        format_duration(usec_sub(now, worker->heartbeat.changed_at), span, sizeof(span));
-        worker_event(worker, EVENT_HUNG, " hung: no heartbeat for %s (hang_after); %s", span,
+        worker_event(worker, EVENT_HUNG, " hung: no heartbeat for %s (hang_after); %s",
+                     FORMAT_DURATION(usec_sub(now, worker->heartbeat.changed_at)),
                      worker->state == WORKER_ACTIVE ? "no longer counts as active"
                                                     : "its jobs have not finished");
 }
@@ -61,18 +56,16 @@ static void hang_observe_time(struct worker *worker, usec_t now)
 static void loop_observe_time(struct fleet *fleet, usec_t now)
 {
         struct backoff *crash = &fleet->crash;
-        char span[32];
 
         if (crash->loop_reported || crash->count < FLEET_CRASH_LOOP || now >= crash->next_at ||
             fleet->waits_for != WAIT_BACKOFF || !fleet->redis_up)
                 return;
         crash->loop_reported = true;
-        format_duration(usec_sub(crash->next_at, now), span, sizeof(span));
         event_quote(
                 fleet_event(
                         fleet, EVENT_CRASH_LOOP,
                         " is in a crash loop: %u failed starts in a row; retrying in %s; last failure: %s",
-                        crash->count, span, fleet->crash_last),
+                        crash->count, FORMAT_DURATION(usec_sub(crash->next_at, now)), fleet->crash_last),
                 &fleet->crash_quoted);
 }
 

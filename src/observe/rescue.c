@@ -5,7 +5,6 @@
 #include "base/printable.h"
 #include "model/describe.h"
 #include "model/world.h"
-#include <stdio.h>
 
 /* Heartbeats in a row that prove idleness, as of other workers without title and threads. */
 #define IDLE_HEARTBEATS 2
@@ -84,8 +83,8 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at)
                usec_sub(died_at, dead->heartbeat.changed_at) >= RESCUE_USEC;
 }
 
-void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
-                    enum rescue_outcome outcome, unsigned times, const char *how)
+void rescue_observe(const struct worker *dead, const struct job *job, enum rescue_outcome outcome,
+                    unsigned times, const char *how)
 {
         static const struct {
                 enum event_kind kind;
@@ -95,6 +94,7 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                 [RESCUE_REQUEUED] = {EVENT_JOB_RESCUED, "re-enqueued"},
                 [RESCUE_PARKED] = {EVENT_JOB_PARKED, "moved to the dead jobs"},
         };
+        struct fleet *fleet = dead->fleet;
         char names[700], count[48] = "", left[64];
         const char *text = kinds[outcome].text;
 
@@ -125,13 +125,14 @@ void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct
                     (int)worker_pid(dead), how);
 }
 
-void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, const struct exit_status *exit,
-                              size_t n_left, size_t n_released, usec_t died_at)
+void rescue_observe_abandoned(const struct worker *dead, const struct exit_status *exit, size_t n_left,
+                              size_t n_released, usec_t died_at)
 {
+        struct fleet *fleet = dead->fleet;
         const char *remedy = fleet->settings->traits->drain_remedy;
         usec_t asked_at = dead->orders.quiet_at ?: dead->orders.stop_at;
         size_t n = n_released + (exit->known && !exit->by_signal ? n_left : 0);
-        char span[FORMAT_MAX], again[64] = "";
+        char again[64] = "";
 
         if (!remedy || n == 0 || asked_at == 0 || dead->orders.killed_at != 0)
                 return;
@@ -142,36 +143,33 @@ void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, co
         fleet->abandoned.released += n_released;
         if (n_released > 0)
                 snprintf(again, sizeof(again), " (%zu run%s again)", n_released, n_released == 1 ? "s" : "");
-        world_event(fleet->world, EVENT_DRAIN_ABANDONED, fleet, dead,
-                    "%s (pid %d) exited %s after it was asked to exit, in the middle of %zu job%s%s. %s",
-                    WORKER_ID(dead), (int)worker_pid(dead), format_duration(after, span, sizeof(span)), n,
-                    plural(n), again, remedy);
+        worker_event(dead, EVENT_DRAIN_ABANDONED,
+                     " exited %s after it was asked to exit, in the middle of %zu job%s%s. %s",
+                     FORMAT_DURATION(after), n, plural(n), again, remedy);
 }
 
-void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why)
+void rescue_observe_failed(const struct worker *dead, const struct error_report *why)
 {
-        event_quote(world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                                "%s (pid %d) died; its running jobs cannot be read from %s: %s",
-                                WORKER_ID(dead), (int)worker_pid(dead),
-                                fleet_settings_server(fleet->settings), why->text),
+        event_quote(worker_event(dead, EVENT_RESCUE_FAILED,
+                                 " died; its running jobs cannot be read from %s: %s",
+                                 fleet_settings_server(dead->fleet->settings), why->text),
                     &why->quoted);
 }
 
-void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs)
+void rescue_observe_unknown(const struct worker *dead, const struct job_list *jobs)
 {
+        const struct fleet_settings *settings = dead->fleet->settings;
         size_t n = jobs->n_unreadable, n_oversized = jobs->n_oversized;
-        char limit[FORMAT_MAX];
 
         if (n > 0)
-                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                            "%s (pid %d) died with %zu running job%s not re-enqueued: the record in %s is "
-                            "not in the format of %s",
-                            WORKER_ID(dead), (int)worker_pid(dead), n, plural(n),
-                            fleet_settings_server(fleet->settings), fleet->settings->traits->title);
+                worker_event(dead, EVENT_RESCUE_FAILED,
+                             " died with %zu running job%s not re-enqueued: the record in %s is not in the "
+                             "format of %s",
+                             n, plural(n), fleet_settings_server(settings), settings->traits->title);
         if (n_oversized > 0)
-                world_event(fleet->world, EVENT_RESCUE_FAILED, fleet, dead,
-                            "%s (pid %d) died with %zu running job%s not re-enqueued: too large to read "
-                            "(over %s). Enqueue the job%s again",
-                            WORKER_ID(dead), (int)worker_pid(dead), n_oversized, plural(n_oversized),
-                            format_size(JOB_ENTRY_MAX, limit, sizeof(limit)), plural(n_oversized));
+                worker_event(dead, EVENT_RESCUE_FAILED,
+                             " died with %zu running job%s not re-enqueued: too large to read (over %s). "
+                             "Enqueue the job%s again",
+                             n_oversized, plural(n_oversized), FORMAT_SIZE(JOB_ENTRY_MAX),
+                             plural(n_oversized));
 }

@@ -37,18 +37,18 @@ bool rescue_is_late(const struct worker *dead, usec_t died_at);
 
 /* Reports the outcome of one job of a dead worker. times: how often the job has been put back. how: how the
  * worker ended. */
-void rescue_observe(struct fleet *fleet, const struct worker *dead, const struct job *job,
-                    enum rescue_outcome outcome, unsigned times, const char *how);
+void rescue_observe(const struct worker *dead, const struct job *job, enum rescue_outcome outcome,
+                    unsigned times, const char *how);
 /* Reports that the worker, which was asked to exit and was not killed, has exited in the middle of jobs.
  * n_left: of how many it still has the claims; they count if nothing else can have ended it: exit is known.
  * n_released: how many it has given back, as only a worker that exits by itself does. */
-void rescue_observe_abandoned(struct fleet *fleet, const struct worker *dead, const struct exit_status *exit,
-                              size_t n_left, size_t n_released, usec_t died_at);
+void rescue_observe_abandoned(const struct worker *dead, const struct exit_status *exit, size_t n_left,
+                              size_t n_released, usec_t died_at);
 /* The jobs could not be read in time. */
-void rescue_observe_failed(struct fleet *fleet, const struct worker *dead, const struct error_report *why);
+void rescue_observe_failed(const struct worker *dead, const struct error_report *why);
 /* Reports the entries of the worker's work list that are unknown, if any: those that do not have Sidekiq's
  * format, and those that are too large to be read. They are not put back. */
-void rescue_observe_unknown(struct fleet *fleet, const struct worker *dead, const struct job_list *jobs);
+void rescue_observe_unknown(const struct worker *dead, const struct job_list *jobs);
 
 /* All zeroes but `since` at the beginning. */
 struct leftover {

@@ -2,7 +2,7 @@
 /* Decodes the text of INFO. Pure. */
 #pragma once
 
-#include "model/redis_facts.h"
+#include "model/server_facts.h"
 
 /* Sets has_info and the members that INFO reports. text: the whole reply, NUL-terminated; a missing line
  * counts as 0, no or "". Other members of facts are unchanged. */

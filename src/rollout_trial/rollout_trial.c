@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers trials as a subsystem of the daemon. */
-#include "rollout_trial/rollout_trial.h"
 #include "daemon/takeover/persist.h"
 #include "io/clock.h"
 #include "model/world.h"

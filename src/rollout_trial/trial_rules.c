@@ -7,7 +7,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include <math.h>
-#include <stdio.h>
 
 /* The odds ratios that the evidence is a mixture of, and their weights. tests/sim/trials.c shows what they
  * find. */
@@ -274,7 +273,7 @@ static const char *worst_class(const struct fleet *fleet)
 
 static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now)
 {
-        char counts[TRIAL_TEXT_MAX], span[FORMAT_MAX], why[TRIAL_TEXT_MAX + 160], worst[JOB_CLASS_MAX + 64];
+        char counts[TRIAL_TEXT_MAX], why[TRIAL_TEXT_MAX + 160], worst[JOB_CLASS_MAX + 64];
         const char *class = verdict == TRIAL_WORSE ? worst_class(fleet) : "";
         struct quoted quoted = {0};
 
@@ -288,7 +287,7 @@ static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now
         } else if (verdict == TRIAL_TOO_FEW && fleet->settings->rollout_trial_default == TRIAL_DEFAULT_HALT) {
                 snprintf(why, sizeof(why),
                          "too few jobs ended in %s (rollout_trial, rollout_trial_default = halt): %s",
-                         format_duration(fleet->settings->rollout_trial, span, sizeof(span)), counts);
+                         FORMAT_DURATION(fleet->settings->rollout_trial), counts);
                 rollout_reject(fleet, why, NULL, now);
         } else {
                 fleet_event(fleet, EVENT_TRIAL, ": the trial of generation %llu has ended%s: %s",

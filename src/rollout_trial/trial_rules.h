@@ -25,6 +25,10 @@
 struct codec_reader;
 struct codec_writer;
 struct fleet;
+struct subsystem;
+
+/* Trials: a restart stops at a few new workers until their jobs show that the release is not worse. */
+extern const struct subsystem rollout_trial_subsystem;
 
 /* The evidence at which a release counts as worse. */
 #define TRIAL_EVIDENCE 1000

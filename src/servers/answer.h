@@ -4,9 +4,8 @@
  * Whoever can write to the server chooses the contents of an answer. Decoders keep the bounds. */
 #pragma once
 
-#include "model/database_facts.h"
 #include "model/heartbeat_info.h"
-#include "model/redis_facts.h"
+#include "model/server_facts.h"
 #include "observe/rescue.h"
 #include "servers/query.h"
 

@@ -585,19 +585,17 @@ static void check_pairs(const struct settings_draft *draft, const struct draft_f
 {
         const struct fleet_settings *s = fleet->settings;
         usec_t stop = fleet_settings_stop_usec(s);
-        char a[FORMAT_MAX], b[FORMAT_MAX];
 
         if (s->memory_limit > 0 && s->memory_limit < s->memory_threshold)
                 refuse_fleet(draft, fleet, "memory_limit",
                              "memory_limit = %s is below memory_threshold = %s; raise memory_limit",
-                             format_size_exact(s->memory_limit, a, sizeof(a)),
-                             format_size_exact(s->memory_threshold, b, sizeof(b)));
+                             FORMAT_SIZE_EXACT(s->memory_limit), FORMAT_SIZE_EXACT(s->memory_threshold));
         if (s->stop_timeout < stop)
                 refuse_fleet(draft, fleet, "stop_timeout",
                              "stop_timeout = %s is too short: workers would be killed while %s saves running "
                              "jobs; set at least %s",
-                             format_duration_exact(s->stop_timeout, a, sizeof(a)), s->traits->name,
-                             format_duration_exact(stop, b, sizeof(b)));
+                             FORMAT_DURATION_EXACT(s->stop_timeout), s->traits->name,
+                             FORMAT_DURATION_EXACT(stop));
 }
 
 static void check_fleet(const struct settings_draft *draft, const struct draft_fleet *fleet)

@@ -401,7 +401,6 @@ static int parse_share(const struct settings_key *key, const char *text, struct 
 
 static int parse_duration_field(const struct settings_key *key, const char *text, usec_t *field, char *why)
 {
-        char min[FORMAT_MAX], max[FORMAT_MAX];
         const char *none = may_be_none(key) ? "none, or " : "";
         usec_t usec = 0;
 
@@ -409,9 +408,8 @@ static int parse_duration_field(const struct settings_key *key, const char *text
         if (r == -EINVAL)
                 return refuse(why, "must be %s%s", none, PARSE_DURATION_HINT);
         if (r < 0 || usec < (usec_t)key->min || usec > (usec_t)key->max)
-                return refuse(why, "must be %sfrom %s to %s", none,
-                              format_duration_exact((usec_t)key->min, min, sizeof(min)),
-                              format_duration_exact((usec_t)key->max, max, sizeof(max)));
+                return refuse(why, "must be %sfrom %s to %s", none, FORMAT_DURATION_EXACT((usec_t)key->min),
+                              FORMAT_DURATION_EXACT((usec_t)key->max));
         *field = usec;
         return 0;
 }
@@ -419,7 +417,6 @@ static int parse_duration_field(const struct settings_key *key, const char *text
 static int parse_size_field(const struct settings_key *key, const char *text, uint64_t total_bytes,
                             uint64_t *field, char *why)
 {
-        char min[FORMAT_MAX], max[FORMAT_MAX];
         uint64_t bytes = 0;
 
         int r = parse_size(text, total_bytes, &bytes);
@@ -430,8 +427,7 @@ static int parse_size_field(const struct settings_key *key, const char *text, ui
                         why, "a share is not possible: the machine's memory is unknown; write a size (512M)");
         if (r < 0 || bytes < (uint64_t)key->min || bytes > (uint64_t)key->max)
                 return refuse(why, "must be from %s to %s, or from 1%% to 100%%; is the unit missing (512M)?",
-                              format_size_exact((uint64_t)key->min, min, sizeof(min)),
-                              format_size_exact((uint64_t)key->max, max, sizeof(max)));
+                              FORMAT_SIZE_EXACT((uint64_t)key->min), FORMAT_SIZE_EXACT((uint64_t)key->max));
         *field = bytes;
         return 0;
 }

@@ -9,7 +9,6 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include <stdio.h>
 #include <time.h>
 

@@ -246,7 +246,7 @@ static void plant(struct fleet *fleet)
         }
         observe_log_tail(fleet, 7, &late);
         error_report_quote(&error, canaries[RESCUE], "it refuses the command");
-        rescue_observe_failed(fleet, fleet->workers[0], &error);
+        rescue_observe_failed(fleet->workers[0], &error);
         fleet->rollout.state = ROLLOUT_HALTED;
         snprintf(fleet->rollout.error, sizeof(fleet->rollout.error), "it failed");
         fleet->rollout.quoted = canary(RESTART);

@@ -5,8 +5,6 @@
 #include "model/fleets.h"
 #include "model/world.h"
 #include "sim.h"
-#include <signal.h>
-#include <stdio.h>
 
 #define SEC USEC_PER_SEC
 

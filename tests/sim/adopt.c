@@ -7,7 +7,6 @@
 #include "model/world.h"
 #include "observe/observe.h"
 #include "sim.h"
-#include <stdio.h>
 
 #define SEARCH_USEC  (100 * USEC_PER_MSEC)
 #define LEDGER_SLOTS 512

@@ -3,8 +3,6 @@
 #include "frameworks/table.h"
 #include "sim.h"
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC

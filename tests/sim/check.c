@@ -8,7 +8,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "sim.h"
-#include <stdio.h>
 
 #define SEC USEC_PER_SEC
 

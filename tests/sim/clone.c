@@ -3,7 +3,6 @@
  * and send heartbeats to the same Redis. Cases that cannot be distinguished by any evidence are left out. */
 #include "model/world.h"
 #include "sim.h"
-#include <stdio.h>
 
 #define SEC USEC_PER_SEC
 /* Serials from here on belong to clones. */

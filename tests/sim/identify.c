@@ -7,7 +7,6 @@
 #include "observe/match.h"
 #include "observe/observe.h"
 #include "sim.h"
-#include <stdio.h>
 
 /* The identity that a writer to the server invents: that of init, which is no worker. */
 #define FOREIGN_PID    1

@@ -3,7 +3,6 @@
 #include "base/parse.h"
 #include "story.h"
 #include <getopt.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 /* Simulated workers with their real races: one function for each kind of step. */
 #include "sim.h"
 #include <signal.h>
-#include <string.h>
 
 #define MSEC USEC_PER_MSEC
 #define SEC  USEC_PER_SEC

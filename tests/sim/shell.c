@@ -7,7 +7,6 @@
 #include "observe/observe.h"
 #include "sim.h"
 #include <signal.h>
-#include <stdio.h>
 
 #define COMMAND_TIMEOUT_USEC USEC_PER_SEC
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints what happened, and reduces a failing schedule to the acts that the failure needs. */
 #include "story.h"
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 #define LINES_MAX 70
 

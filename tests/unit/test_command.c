@@ -449,7 +449,6 @@ TEST(a_removed_fleet_drains_and_is_forgotten)
         test_process(busy)->busy = 1;
         changed.removed = true;
         reload();
-        t.urgent = true;
         ck_assert_int_eq(t.fleet->rollout.state, ROLLOUT_ABORTED);
         ck_assert_str_eq(fleet_order_name(fleet_order(t.fleet)), "stopped");
         test_after(&t, 60, test_counts(&t).live, 1);
@@ -469,7 +468,6 @@ TEST(a_removed_fleet_can_come_back)
         test_process(test_worker(&t, 1))->busy = 1;
         changed.removed = true;
         reload();
-        t.urgent = true;
         test_after(&t, 10, test_counts(&t).active, 0);
         changed.removed = false;
         /* The same settings, as a second reload hands them in. */

@@ -105,7 +105,6 @@ TEST(a_shutdown_that_will_cut_off_says_when_and_what_was)
 TEST(by_force_jobs_are_cut_off_as_ordered)
 {
         drain_with_jobs(false);
-        t.urgent = true;
         command_stop(t.fleet, true, NULL, t.now);
         test_tick(&t, 1);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_CUT), 1);

@@ -109,7 +109,6 @@ TEST(a_worker_that_takes_nothing_is_reported_once_and_kept)
         ck_assert_uint_eq(t.quiets + t.stops + t.kills, 0);
 }
 
-/* The world checks each action against the promises. */
 TEST(with_hang_action_kill_it_is_replaced_first_and_stopped_once_idle)
 {
         t.fleet_settings.hang_action = HANG_KILL;
@@ -124,6 +123,7 @@ TEST(with_hang_action_kill_it_is_replaced_first_and_stopped_once_idle)
         ck_assert_int_eq(worker->verdict.retire_reason, REASON_DEAF);
         for (unsigned i = 0; i < 100 && t.quiets == 0; i++)
                 run(1);
+        ck_assert_uint_eq(test_counts(&t).ready, 2);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_int_eq(worker->reason, REASON_DEAF);
         ck_assert_int_eq(problem_of_worker(worker), PROBLEM_NONE);
@@ -295,18 +295,6 @@ TEST(after_an_outage_or_a_clock_jump_a_deaf_worker_counts_as_any)
         ck_assert(!worker_is_deaf(test_worker(&t, 1)));
 }
 
-static void send_heartbeat(struct worker *worker, double at, unsigned busy, uint64_t processed)
-{
-        deaf_observe_heartbeat(worker,
-                               &(struct heartbeat){
-                                       .sent_usec = (uint64_t)(at * USEC_PER_SEC),
-                                       .busy = busy,
-                                       .processed_known = true,
-                                       .processed = processed,
-                               },
-                               t.now);
-}
-
 TEST(an_estimated_wait_is_no_evidence_that_jobs_are_taken)
 {
         struct traits traits = *t.fleet_settings.traits;
@@ -317,32 +305,6 @@ TEST(an_estimated_wait_is_no_evidence_that_jobs_are_taken)
         ck_assert(!is_deaf_after(600));
         traits.latency_estimated = false;
         ck_assert(is_deaf_after(320));
-}
-
-/* Where the format has a count, it shows jobs that begin and end between two heartbeats, and that a worker
- * that runs one long job takes no others. */
-TEST(a_count_of_jobs_says_more_than_busy_threads)
-{
-        struct worker *worker = begin();
-
-        worker->deaf = (struct worker_deafness){.since = 1};
-        send_heartbeat(worker, 1, 0, 7);
-        send_heartbeat(worker, 2, 0, 7);
-        ck_assert_uint_eq(worker->deaf.took_at, 0);
-        ck_assert_uint_eq(worker->deaf.since, 1);
-        send_heartbeat(worker, 3, 0, 8);
-        ck_assert_uint_eq(worker->deaf.took_at, t.now);
-        ck_assert_uint_eq(worker->deaf.since, 0);
-        worker->deaf.took_at = 0;
-        worker->deaf.since = 1;
-        send_heartbeat(worker, 4, 1, 8);
-        ck_assert_uint_eq(worker->deaf.took_at, 0);
-        ck_assert_uint_eq(worker->deaf.since, 0);
-        /* Another process, or a counter that began anew. */
-        worker->deaf.since = 1;
-        send_heartbeat(worker, 5, 0, 2);
-        ck_assert_uint_eq(worker->deaf.took_at, 0);
-        ck_assert_uint_eq(worker->deaf.since, 1);
 }
 
 /* A reader may answer late, after a newer heartbeat without work. */

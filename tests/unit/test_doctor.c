@@ -8,7 +8,7 @@
 #include "frameworks/sidekiq/format.h"
 #include "frameworks/solid_queue/solid_queue.h"
 #include "golden.h"
-#include "model/database_facts.h"
+#include "model/server_facts.h"
 #include "model/world.h"
 #include "quoting.h"
 #include "redis/redis_info.h"

@@ -12,7 +12,6 @@
 #include "observe/culprits.h"
 #include "observe/observe.h"
 #include "observe/observe_template.h"
-#include "observe/observe_time.h"
 #include "observe/rescue.h"
 #include "quoting.h"
 #include "world.h"
@@ -429,18 +428,17 @@ TEST(orders)
 
 TEST(jobs_of_dead_workers)
 {
-        char how[128];
+        const char *how = EXIT_STATUS_TEXT(&killed);
 
         golden_begin();
         struct worker *worker = spawn_silently();
-        exit_status_text(&killed, how, sizeof(how));
         for (int outcome = 0; outcome < _RESCUE_OUTCOME_MAX; outcome++)
-                rescue_observe(t.fleet, worker, &jobs[2], outcome, 1, how);
-        rescue_observe(t.fleet, worker, &jobs[2], RESCUE_REQUEUED, 2, how);
-        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("it refuses the command"));
+                rescue_observe(worker, &jobs[2], outcome, 1, how);
+        rescue_observe(worker, &jobs[2], RESCUE_REQUEUED, 2, how);
+        rescue_observe_failed(worker, ERROR_REPORT("it refuses the command"));
         for (size_t n = 1; n <= 2; n++) {
-                rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = n});
-                rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = n});
+                rescue_observe_unknown(worker, &(struct job_list){.n_unreadable = n});
+                rescue_observe_unknown(worker, &(struct job_list){.n_oversized = n});
         }
         observe_long_job(worker, &jobs[2], 90500 * USEC_PER_MSEC);
         add_events();

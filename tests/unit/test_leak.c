@@ -6,7 +6,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "world.h"
 
 #define MEGABYTE ((uint64_t)1 << 20)

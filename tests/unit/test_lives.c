@@ -4,7 +4,6 @@
 #include "model/counts.h"
 #include "model/describe.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "quoting.h"
 #include "world.h"
 

@@ -9,7 +9,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "world.h"
 
 TEST_WORLD(2)
@@ -420,6 +419,35 @@ TEST(a_busy_mark_starts_the_proof_over)
         test_heartbeat(&t, worker, 120, 1, true);
         ck_assert(!stops_after(worker, 125, 0));
         ck_assert(stops_after(worker, 130, 0));
+}
+
+/* A quiet worker that is idle stays idle: its baseline, however old, is the first heartbeat of the proof. */
+TEST(after_an_adoption_the_first_heartbeat_counts_for_the_proof_of_a_quiet_worker)
+{
+        struct worker *worker = test_spawn_quiet(&t);
+
+        worker->heartbeat.newest_at = 0;
+        ck_assert(!stops_after(worker, 110, 0));
+        ck_assert_uint_eq(worker->verdict.waits_count, 1);
+        ck_assert(!stops_after(worker, 110, 0));
+        t.now += 5 * USEC_PER_SEC;
+        ck_assert(stops_after(worker, 115, 0));
+}
+
+/* Neither a job that runs nor an answer of a replica that lags counts. */
+TEST(after_an_adoption_no_job_and_no_older_heartbeat_counts_for_the_proof)
+{
+        struct worker *worker = test_spawn_quiet(&t);
+
+        worker->heartbeat.newest_at = 0;
+        ck_assert(!stops_after(worker, 105, 0));
+        ck_assert_uint_eq(worker->heartbeat.idle_count, 0);
+        worker->heartbeat.newest_at = 0;
+        ck_assert(!stops_after(worker, 110, 1));
+        ck_assert_uint_eq(worker->heartbeat.idle_count, 0);
+        t.now += 5 * USEC_PER_SEC;
+        ck_assert(!stops_after(worker, 115, 0));
+        ck_assert(stops_after(worker, 120, 0));
 }
 
 /* Clock jumps and suspends */

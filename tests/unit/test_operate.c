@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of the control interface, over a real socket, on worlds made by hand. */
 /* promises: P8 P10 */
-#include "observe/observe_time.h"
+#include "observe/observe.h"
 #include "operate.h"
 
 /* A field of the first change in the reply. */

@@ -7,7 +7,6 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/observe.h"
-#include "observe/observe_time.h"
 #include "world.h"
 
 TEST_WORLD(2)

@@ -469,40 +469,4 @@ TEST(one_that_was_found_and_has_booted_is_a_worker_like_any_other)
         ck_assert_int_eq(signal_of(worker), ACTION_SIGNAL_STOP);
 }
 
-/* Whether it is asked to exit after another heartbeat that says that it is quiet. */
-static bool stops_after(struct worker *worker, double sent_at, unsigned busy)
-{
-        test_heartbeat(&t, worker, sent_at, busy, true);
-        return test_stops(&t, worker);
-}
-
-/* A quiet worker that is idle stays idle: its baseline, however old, is the first heartbeat of the proof. */
-TEST(after_an_adoption_the_first_heartbeat_counts_for_the_proof_of_a_quiet_worker)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        worker->heartbeat.newest_at = 0;
-        ck_assert(!stops_after(worker, 110, 0));
-        ck_assert_uint_eq(worker->verdict.waits_count, 1);
-        ck_assert(!stops_after(worker, 110, 0));
-        t.now += 5 * USEC_PER_SEC;
-        ck_assert(stops_after(worker, 115, 0));
-}
-
-/* Neither a job that runs nor an answer of a replica that lags counts. */
-TEST(after_an_adoption_no_job_and_no_older_heartbeat_counts_for_the_proof)
-{
-        struct worker *worker = test_spawn_quiet(&t);
-
-        worker->heartbeat.newest_at = 0;
-        ck_assert(!stops_after(worker, 105, 0));
-        ck_assert_uint_eq(worker->heartbeat.idle_count, 0);
-        worker->heartbeat.newest_at = 0;
-        ck_assert(!stops_after(worker, 110, 1));
-        ck_assert_uint_eq(worker->heartbeat.idle_count, 0);
-        t.now += 5 * USEC_PER_SEC;
-        ck_assert(!stops_after(worker, 115, 0));
-        ck_assert(stops_after(worker, 120, 0));
-}
-
 TEST_MAIN("plan", .each = {setup, teardown})

@@ -107,7 +107,6 @@ TEST(a_fleet_that_has_returned_says_what_its_next_worker_runs)
         command_restart(t.fleet, NULL, t.now);
         t.fleet->rollout.limit = 1;
         test_run(&t, 60);
-        t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         test_run(&t, 60);
         expect("a rejected release without a template");

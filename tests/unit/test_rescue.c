@@ -59,20 +59,19 @@ TEST(each_job_is_reported_of_with_what_became_of_it)
 {
         const struct worker *worker = test_spawn(&t);
         const struct exit_status exit = SIGNAL(9);
-        char how[128];
+        const char *how = EXIT_STATUS_TEXT(&exit);
 
-        exit_status_text(&exit, how, sizeof(how));
-        rescue_observe(t.fleet, worker, &job, RESCUE_LEFT, 0, how);
+        rescue_observe(worker, &job, RESCUE_LEFT, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_LOST), 0);
-        rescue_observe(t.fleet, worker, &job, RESCUE_LOST, 0, how);
+        rescue_observe(worker, &job, RESCUE_LOST, 0, how);
         ck_assert_uint_eq(test_event(&t, EVENT_JOB_LOST)->index, worker->index);
-        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, how);
-        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 2, how);
+        rescue_observe(worker, &job, RESCUE_REQUEUED, 1, how);
+        rescue_observe(worker, &job, RESCUE_REQUEUED, 2, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_RESCUED), 2);
-        rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, how);
+        rescue_observe(worker, &job, RESCUE_PARKED, 0, how);
         ck_assert_uint_eq(test_events(&t, EVENT_JOB_PARKED), 1);
-        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("it refuses the command"));
-        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_unreadable = 1});
+        rescue_observe_failed(worker, ERROR_REPORT("it refuses the command"));
+        rescue_observe_unknown(worker, &(struct job_list){.n_unreadable = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 2);
 }
 
@@ -80,11 +79,11 @@ TEST(jobs_too_large_to_be_read_are_reported)
 {
         const struct worker *worker = test_spawn(&t);
 
-        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_jobs = 3});
+        rescue_observe_unknown(worker, &(struct job_list){.n_jobs = 3});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 0);
-        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 1});
+        rescue_observe_unknown(worker, &(struct job_list){.n_oversized = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 1);
-        rescue_observe_unknown(t.fleet, worker, &(struct job_list){.n_oversized = 2, .n_unreadable = 1});
+        rescue_observe_unknown(worker, &(struct job_list){.n_oversized = 2, .n_unreadable = 1});
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_FAILED), 3);
 }
 
@@ -126,17 +125,17 @@ TEST(what_becomes_of_a_job_in_a_database)
 
         t.fleet_settings.traits = &solid_queue_traits;
         golden_begin();
-        rescue_observe(t.fleet, worker, &job, RESCUE_REQUEUED, 1, "died");
+        rescue_observe(worker, &job, RESCUE_REQUEUED, 1, "died");
         golden_add("requeued", test_event(&t, EVENT_JOB_RESCUED)->text);
-        rescue_observe(t.fleet, worker, &job, RESCUE_PARKED, 0, "died");
+        rescue_observe(worker, &job, RESCUE_PARKED, 0, "died");
         golden_add("put back too often", test_event(&t, EVENT_JOB_PARKED)->text);
         struct worker dead = *worker;
         dead.orders.quiet_at = 1;
-        rescue_observe_abandoned(t.fleet, &dead, &KNOWN(1), 2, 0, 1 + 5 * USEC_PER_SEC);
+        rescue_observe_abandoned(&dead, &KNOWN(1), 2, 0, 1 + 5 * USEC_PER_SEC);
         golden_add("abandoned", test_event(&t, EVENT_DRAIN_ABANDONED)->text);
-        rescue_observe_abandoned(t.fleet, &dead, &UNKNOWN, 1, 2, 1 + 5 * USEC_PER_SEC);
+        rescue_observe_abandoned(&dead, &UNKNOWN, 1, 2, 1 + 5 * USEC_PER_SEC);
         golden_add("released", test_event(&t, EVENT_DRAIN_ABANDONED)->text);
-        rescue_observe_failed(t.fleet, worker, ERROR_REPORT("permission denied"));
+        rescue_observe_failed(worker, ERROR_REPORT("permission denied"));
         golden_add("refused", test_event(&t, EVENT_RESCUE_FAILED)->text);
         golden_end("describe", "jobs of a dead worker of Solid Queue");
 }
@@ -148,26 +147,26 @@ TEST(a_worker_that_does_not_wait_for_its_jobs_is_reported)
         const usec_t asked_at = 100 * USEC_PER_SEC, died_at = 105 * USEC_PER_SEC;
 
         t.fleet_settings.traits = &solid_queue_traits;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
+        rescue_observe_abandoned(&dead, &clean, 2, 1, died_at);
         dead.orders.quiet_at = asked_at;
-        rescue_observe_abandoned(t.fleet, &dead, &killed, 2, 0, died_at);
-        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, 0, died_at);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, 0, died_at);
+        rescue_observe_abandoned(&dead, &killed, 2, 0, died_at);
+        rescue_observe_abandoned(&dead, &unknown, 2, 0, died_at);
+        rescue_observe_abandoned(&dead, &clean, 0, 0, died_at);
         dead.orders.killed_at = asked_at + 1;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
+        rescue_observe_abandoned(&dead, &clean, 2, 1, died_at);
         dead.orders.killed_at = 0;
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 0);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 0, died_at + 1);
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 0, 1, died_at);
+        rescue_observe_abandoned(&dead, &clean, 2, 0, died_at + 1);
+        rescue_observe_abandoned(&dead, &clean, 0, 1, died_at);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 2);
         ck_assert_uint_eq(t.fleet->abandoned.jobs, 3);
         ck_assert_uint_eq(t.fleet->abandoned.released, 1);
         ck_assert_uint_eq(t.fleet->abandoned.after, died_at - asked_at);
         /* A killed worker releases nothing: released jobs count, left ones do not. */
-        rescue_observe_abandoned(t.fleet, &dead, &unknown, 2, 4, died_at);
+        rescue_observe_abandoned(&dead, &unknown, 2, 4, died_at);
         ck_assert_uint_eq(t.fleet->abandoned.jobs, 7);
         t.fleet_settings.traits = &sidekiq_traits;
-        rescue_observe_abandoned(t.fleet, &dead, &clean, 2, 1, died_at);
+        rescue_observe_abandoned(&dead, &clean, 2, 1, died_at);
         ck_assert_uint_eq(test_events(&t, EVENT_DRAIN_ABANDONED), 3);
 }
 
@@ -175,8 +174,8 @@ TEST(private_queues_are_reported_of_once)
 {
         const struct worker *worker = test_spawn(&t);
 
-        rescue_observe(t.fleet, worker, &job, RESCUE_PRIVATE, 0, "died");
-        rescue_observe(t.fleet, worker, &job, RESCUE_PRIVATE, 0, "died");
+        rescue_observe(worker, &job, RESCUE_PRIVATE, 0, "died");
+        rescue_observe(worker, &job, RESCUE_PRIVATE, 0, "died");
         ck_assert_uint_eq(test_events(&t, EVENT_RESCUE_OFF), 1);
 }
 

@@ -193,7 +193,6 @@ TEST(a_rejected_release_leaves_and_the_old_workers_are_completed_by_forks)
 TEST(without_a_template_a_rejected_release_is_not_started_again)
 {
         limited(false);
-        t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         unsigned starts = t.starts;
         test_after(&t, 60, test_of_generation(&t, 2), 0);
@@ -232,7 +231,6 @@ TEST(a_rejected_release_leaves_the_workers_that_a_reload_had_outdated)
         t.fleet->rollout.limit = 1;
         test_run(&t, 60);
         ck_assert_uint_eq(test_of_generation(&t, 3), 1);
-        t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         test_run(&t, 60);
         ck_assert_uint_eq(test_of_generation(&t, 3), 0);
@@ -250,7 +248,6 @@ TEST(a_generation_that_no_worker_has_is_not_returned_to)
         ck_assert_uint_eq(t.fleet->rollout.before, 1);
         t.fleet->rollout.limit = 1;
         test_run(&t, 60);
-        t.urgent = true;
         rollout_reject(t.fleet, "12 of 100 jobs failed", NULL, t.now);
         test_run(&t, 60);
         ck_assert_uint_eq(test_of_generation(&t, 1), 3);
@@ -461,7 +458,6 @@ TEST(no_worker_leaves_for_one_that_has_not_booted)
                 test_tick(&t, 1);
         ck_assert_uint_eq(test_of_generation(&t, 1), 1);
         test_template_exit(&t, test_template(&t, 1));
-        t.urgent = true;
         test_run(&t, 20);
         ck_assert_uint_ge(test_counts(&t).active, 4);
 }

@@ -2,7 +2,6 @@
 /* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real
  * redis-server. */
 #include "autoscaling/autoscaling.h"
-#include "autoscaling/foreign_consumers.h"
 #include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "model/counts.h"
@@ -118,7 +117,7 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
         ck_assert_uint_eq(autoscale_of(web())->queues->n, 1);
         ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 1);
         /* Who else serves the queue is of no interest. */
-        ck_assert_ptr_null(scaled_link_of(web()->link)->foreign);
+        ck_assert_uint_eq(scaled_link_of(web()->link)->begun_at, 0);
         ck_assert_uint_eq(autoscale_of(web())->read_at, 0);
         /* The end of the runtime waits for others. */
         FLEET_FOREACH_WORKER(web(), worker)
@@ -127,8 +126,7 @@ TEST(a_fleet_with_a_fixed_count_is_read_while_a_worker_may_be_deaf)
 
 static struct foreign_count count(const char *names)
 {
-        return foreign_consumers_count(scaled_link_of(web()->link)->foreign, names,
-                                       clock_now(CLOCK_MONOTONIC));
+        return foreign_consumers_count(scaled_link_of(web()->link), names, clock_now(CLOCK_MONOTONIC));
 }
 
 TEST(what_waits_and_who_else_serves_is_read)
@@ -209,24 +207,20 @@ TEST(a_list_of_processes_without_end_is_not_followed_for_ever)
         static const struct reader_backend backend = {
                 .url_text = endless_url_text, .begin = endless_begin, .end = endless_end, .ask = endless_ask};
         const struct reader_options options = {.backend = &backend};
-        struct foreign_consumers *consumers;
-        struct foreign_count counted;
-        struct reader *reader;
+        struct link link = {0};
+        struct scaled_link scaled = {.link = &link};
 
         web_start("");
-        ck_assert_int_eq(reader_new(event, &options, &reader), 0);
-        reader_report_state(reader, &(struct reader_report){.state = READER_STATE_CONNECTED});
-        ck_assert_int_eq(foreign_consumers_new(web()->link->framework, reader, NULL, NULL, &consumers), 0);
-        foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
-        run_until(!(counted = foreign_consumers_count(consumers, "default\0", clock_now(CLOCK_MONOTONIC)))
-                           .unread);
-        ck_assert(!counted.known);
+        ck_assert_int_eq(reader_new(event, &options, &link.reader), 0);
+        reader_report_state(link.reader, &(struct reader_report){.state = READER_STATE_CONNECTED});
+        foreign_consumers_poll(&scaled, clock_now(CLOCK_MONOTONIC));
+        run_until(scaled.next_at != 0);
+        ck_assert_uint_eq(scaled.counted_at, 0);
         ck_assert_uint_gt(pages, 500);
         pages = 0;
-        foreign_consumers_poll(consumers, clock_now(CLOCK_MONOTONIC));
+        foreign_consumers_poll(&scaled, clock_now(CLOCK_MONOTONIC));
         ck_assert_uint_eq(pages, 0);
-        foreign_consumers_free(consumers);
-        reader_free(reader);
+        reader_free(link.reader);
 }
 
 TEST(of_many_queues_those_with_a_target_are_read)
@@ -269,7 +263,7 @@ TEST(queues_of_a_broker_scale_a_fleet_as_if_it_were_alone)
         autoscaling_subsystem.poll(scaler(), clock_now(CLOCK_MONOTONIC));
         run_until(scaled_link_of(web()->queue_link)->answered);
         autoscaling_subsystem.observe(scaler(), clock_now(CLOCK_MONOTONIC));
-        ck_assert_ptr_null(scaled_link_of(web()->queue_link)->foreign);
+        ck_assert_uint_eq(scaled_link_of(web()->queue_link)->begun_at, 0);
         ck_assert_ptr_nonnull(autoscale_of(web())->queues);
         ck_assert_uint_eq(autoscale_of(web())->queues->list[0].size, 3);
         ck_assert_uint_ne(autoscale_of(web())->read_at, 0);

@@ -9,20 +9,26 @@
 
 static struct scaling scaling;
 static struct scaling_limits limits;
-static struct scaling_queue queue;
+static struct queue queue;
+static struct queues queues;
 static struct scaling_reading reading;
 static struct scaling_verdict verdict;
 static char text[SCALING_TEXT_MAX];
 static usec_t now;
 
+static struct queue queue_of(uint64_t size, usec_t age, usec_t target)
+{
+        return (struct queue){.size = size, .latency_known = true, .latency = age, .target = target};
+}
+
 static void setup(void)
 {
         scaling = (struct scaling){0};
         limits = (struct scaling_limits){.min = 2, .max = 10, .down_after = 10 * USEC_PER_MIN};
-        queue = (struct scaling_queue){.target = 30 * USEC_PER_SEC};
+        queue = queue_of(0, 0, 30 * USEC_PER_SEC);
+        queues = (struct queues){.list = &queue, .n = 1};
         reading = (struct scaling_reading){
-                .queues = &queue,
-                .n_queues = 1,
+                .queues = &queues,
                 .share = 1,
                 .part = 1,
                 .service = USEC_PER_SEC / 2,
@@ -77,7 +83,7 @@ TEST(a_burst_asks_for_the_threads_that_begin_it_in_time)
 {
         look();
         queue.size = 600;
-        queue.age = 2 * USEC_PER_SEC;
+        queue.latency = 2 * USEC_PER_SEC;
         /* 18 s are left once more have booted: 600 / (1 + 18 / 0.5) threads. */
         ck_assert_uint_eq(poll_after(5), 4);
         ck_assert_int_eq(verdict.cause, SCALING_WAITING);
@@ -117,7 +123,7 @@ TEST(a_job_of_hours_asks_for_one_thread)
         reading.service = 3 * USEC_PER_HOUR;
         ck_assert_uint_eq(poll_for(10, 120), 2);
         queue.size = 3;
-        queue.age = 9 * USEC_PER_SEC;
+        queue.latency = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 3);
         ck_assert_double_eq_tol(verdict.backlog, 13, 0.05);
 }
@@ -128,7 +134,7 @@ TEST(a_load_that_grows_asks_for_what_it_grows_by)
         /* 20 jobs a second come, and 10 threads do as many: 10 more would be needed. */
         for (unsigned i = 0; i < 4; i++) {
                 queue.size += 20;
-                queue.age += USEC_PER_SEC;
+                queue.latency += USEC_PER_SEC;
                 poll_after(5);
         }
         ck_assert_uint_ge(reading.count, 3);
@@ -143,9 +149,9 @@ TEST(what_is_late_asks_for_more_whatever_is_known)
         reading.busy = 9.9;
         look();
         queue.size = 100;
-        queue.age = 9 * USEC_PER_SEC;
+        queue.latency = 9 * USEC_PER_SEC;
         ck_assert_uint_eq(look(), 2);
-        queue.age = 13 * USEC_PER_SEC;
+        queue.latency = 13 * USEC_PER_SEC;
         ck_assert_uint_eq(poll_after(4), 3);
         ck_assert_int_eq(verdict.cause, SCALING_LATE);
         golden_expect("autoscaling", "what is late asks for more whatever is known", because());
@@ -159,13 +165,13 @@ TEST(what_will_be_done_in_time_is_not_late)
         look();
         for (unsigned i = 0; i < 4; i++) {
                 queue.size -= 44;
-                queue.age += 4 * USEC_PER_SEC;
+                queue.latency += 4 * USEC_PER_SEC;
                 ck_assert_uint_eq(poll_after(4), 2);
         }
-        ck_assert_uint_gt(queue.age, queue.target / 3);
+        ck_assert_uint_gt(queue.latency, queue.target / 3);
         /* Where nothing is taken from it any more it is. */
         for (unsigned i = 0; i < 20; i++) {
-                queue.age += USEC_PER_SEC;
+                queue.latency += USEC_PER_SEC;
                 poll_after(1);
         }
         ck_assert_uint_gt(reading.count, 2);
@@ -176,21 +182,20 @@ TEST(threads_that_run_nothing_are_not_late)
         reading.service = USEC_PER_MSEC;
         reading.busy = 5;
         queue.size = 1;
-        queue.age = 40 * USEC_PER_SEC;
+        queue.latency = 40 * USEC_PER_SEC;
         ck_assert_uint_eq(poll_for(reading.busy, 60), 2);
 }
 
 /* The oldest job may have waited for long, as far as is known. */
 TEST(fewer_only_while_it_is_known_how_long_jobs_wait)
 {
-        struct scaling_queue two[] = {queue, queue};
+        struct queue two[] = {queue, queue};
 
         reading.count = reading.active = 5;
         reading.busy = 8;
-        reading.queues = two;
-        reading.n_queues = 2;
+        queues = (struct queues){.list = two, .n = 2};
         two[1].size = 1;
-        two[1].age_unknown = true;
+        two[1].latency_known = false;
         look();
         ck_assert_uint_eq(poll_for(reading.busy, 1200), 5);
         ck_assert(verdict.peak_is_complete && verdict.age_unknown);
@@ -199,11 +204,11 @@ TEST(fewer_only_while_it_is_known_how_long_jobs_wait)
         ck_assert_uint_eq(look(), 4);
         two[1].paused = false;
         ck_assert_uint_eq(look(), 4);
-        two[1].age_unknown = false;
+        two[1].latency_known = true;
         ck_assert_uint_eq(look(), 3);
         /* More are added as before. */
         two[1].size = 1000;
-        two[1].age_unknown = true;
+        two[1].latency_known = false;
         reading.active = 3;
         ck_assert_uint_gt(look(), 3);
         ck_assert_msg(strncmp(because(), "1000 jobs waiting; at 500ms per job", 35) == 0, "%s", text);
@@ -345,17 +350,17 @@ TEST(what_happened_unseen_is_no_growth)
 
 TEST(paused_queues_and_those_without_a_target_are_left_out)
 {
-        struct scaling_queue queues[] = {
-                {.size = 5, .age = USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
-                {.size = 90000, .age = USEC_PER_DAY, .target = 30 * USEC_PER_SEC, .paused = true},
-                {.size = 90000, .age = USEC_PER_DAY},
+        struct queue served[] = {
+                queue_of(5, USEC_PER_SEC, 30 * USEC_PER_SEC),
+                queue_of(90000, USEC_PER_DAY, 30 * USEC_PER_SEC),
+                queue_of(90000, USEC_PER_DAY, 0),
         };
 
-        reading.queues = queues;
-        reading.n_queues = 3;
+        served[1].paused = true;
+        queues = (struct queues){.list = served, .n = 3};
         ck_assert_uint_eq(poll_for(10, 60), 2);
         ck_assert_uint_eq(verdict.waiting, 5);
-        queues[0].paused = true;
+        served[0].paused = true;
         look();
         ck_assert_int_eq(verdict.hold, SCALING_HELD_PAUSED);
         golden_expect("autoscaling", "paused queues and those without a target are left out", because());
@@ -363,16 +368,15 @@ TEST(paused_queues_and_those_without_a_target_are_left_out)
 
 TEST(the_queue_closest_to_its_target_is_reported_of)
 {
-        struct scaling_queue queues[] = {
-                {.size = 5, .age = 10 * USEC_PER_SEC, .target = 30 * USEC_PER_SEC},
-                {.size = 1, .age = 40 * USEC_PER_SEC, .target = 300 * USEC_PER_SEC},
+        struct queue served[] = {
+                queue_of(5, 10 * USEC_PER_SEC, 30 * USEC_PER_SEC),
+                queue_of(1, 40 * USEC_PER_SEC, 300 * USEC_PER_SEC),
         };
 
-        reading.queues = queues;
-        reading.n_queues = 2;
+        queues = (struct queues){.list = served, .n = 2};
         look();
         ck_assert_uint_eq(verdict.age, 10 * USEC_PER_SEC);
-        queues[1].age = 200 * USEC_PER_SEC;
+        served[1].latency = 200 * USEC_PER_SEC;
         look();
         ck_assert_uint_eq(verdict.age, 200 * USEC_PER_SEC);
         ck_assert_uint_eq(verdict.waiting, 6);
@@ -476,8 +480,7 @@ TEST(figures_without_bounds_are_held_within)
         for (size_t i = 0; i < ELEMENTSOF(sizes); i++)
                 for (size_t j = 0; j < ELEMENTSOF(ages); j++)
                         for (size_t k = 0; k < ELEMENTSOF(ages); k++) {
-                                queue = (struct scaling_queue){
-                                        .size = sizes[i], .age = ages[j], .target = MAX(ages[k], (usec_t)1)};
+                                queue = queue_of(sizes[i], ages[j], MAX(ages[k], (usec_t)1));
                                 reading.busy = (double)UINT32_MAX;
                                 reading.service = ages[3 - j];
                                 reading.boot = ages[3 - k];
@@ -544,7 +547,7 @@ TEST(a_job_that_is_about_to_fall_due_keeps_the_last_worker)
 }
 
 static const struct {
-        struct scaling_queue queue;
+        struct queue queue;
         double foreign_idle;
         enum scaling_hold hold;
         unsigned max, count; /* max 0: that of all tests */
@@ -578,6 +581,7 @@ TEST_LOOP(what_wakes_a_sleeping_fleet, ELEMENTSOF(sleepers))
         sleep_with(0);
         queue = sleepers[_i].queue;
         queue.target = target;
+        queue.latency_known = true;
         reading.foreign_idle = sleepers[_i].foreign_idle;
         reading.hold = sleepers[_i].hold;
         limits.max = sleepers[_i].max ?: limits.max;
@@ -590,7 +594,7 @@ TEST(what_is_not_known_is_learned_from_one_worker)
 {
         sleep_with(0);
         reading.unserved = true;
-        reading.n_queues = 0;
+        queues.n = 0;
         ck_assert_uint_eq(look(), 1);
         golden_expect("autoscaling", "awake to learn the queues", because());
         sleep_with(0);

@@ -451,13 +451,14 @@ static void ask_sqmgr(struct run *run, size_t s)
 {
         const struct scenario *scenario = run->scenario;
         struct site *site = &run->sites[s];
-        struct scaling_queue queues[QUEUES_MAX] = {0};
+        struct queue list[QUEUES_MAX] = {0};
+        struct queues queues = {.list = list};
         struct scaling_limits limits = limits_of(&scenario->sites[s]);
         unsigned draining = 0, busy, weight = 0;
 
         count_foreign(run, s);
         struct scaling_reading reading = {
-                .queues = queues,
+                .queues = &queues,
                 .done_known = !scenario->blind,
                 .done = run->done,
                 .boot = usec_of(scenario->boot),
@@ -466,9 +467,10 @@ static void ask_sqmgr(struct run *run, size_t s)
         };
 
         for (size_t q = 0; q < QUEUES_MAX && scenario->targets[q] > 0; q++)
-                queues[reading.n_queues++] = (struct scaling_queue){
+                list[queues.n++] = (struct queue){
                         .size = queue_length(run, q),
-                        .age = usec_of(queue_age(run, q)),
+                        .latency_known = true,
+                        .latency = usec_of(queue_age(run, q)),
                         .target = usec_of(scenario->targets[q]),
                         .paused = is_paused(run, q),
                 };
@@ -485,8 +487,8 @@ static void ask_sqmgr(struct run *run, size_t s)
         }
         reading.part = (double)scenario->sites[s].max / weight;
         reading.share = site->share;
-        for (size_t q = 0; q < reading.n_queues && site->count == 0; q++)
-                if (queues[q].age < 5 * USEC_PER_SEC)
+        for (size_t q = 0; q < queues.n && site->count == 0; q++)
+                if (list[q].latency < 5 * USEC_PER_SEC)
                         reading.foreign_idle = site->foreign_idle;
         reading.active = active_machines(run, site, &reading.draining, &busy);
         if (is_away(run))

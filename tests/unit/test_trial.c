@@ -7,7 +7,6 @@
 #include "model/rollout.h"
 #include "model/worker_facts.h"
 #include "observe/observe.h"
-#include "rollout_trial/rollout_trial.h"
 #include "rollout_trial/trial_rules.h"
 #include "world.h"
 #include <math.h>
@@ -204,7 +203,6 @@ TEST(a_release_that_is_not_worse_passes_after_enough_jobs)
 TEST(a_worse_release_halts_and_leaves)
 {
         restart();
-        t.urgent = true;
         work(400, 20, 2, true);
         ck_assert_int_eq(t.fleet->trial->verdict, TRIAL_WORSE);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
@@ -229,7 +227,6 @@ TEST(the_default_may_be_to_halt)
 {
         t.fleet_settings.rollout_trial_default = TRIAL_DEFAULT_HALT;
         restart();
-        t.urgent = true;
         work(700, 0, 0, false);
         ck_assert_int_eq(test_rollout(&t), ROLLOUT_HALTED);
         ck_assert_uint_eq(t.fleet->generation, 1);

@@ -247,117 +247,6 @@ void test_template_exit(struct test_world *t, struct template *template)
         template_exit(t, template, 1);
 }
 
-/* Of the promises' own notion of ready, built on what could be read alone. */
-static bool seen_ready(const struct test_world *t, const struct worker *worker)
-{
-        const struct process *process = test_process(worker);
-
-        return worker->state == WORKER_ACTIVE && process->first_read_at > 0 &&
-               t->now >= process->first_read_at + t->fleet_settings.ready_after && t->redis_up &&
-               process->heartbeat_changed_at + 45 * USEC_PER_SEC >= t->now;
-}
-
-static bool is_forced(const struct test_world *t)
-{
-        const struct world *world = t->world;
-
-        return t->fleet->force || world->shutdown_now ||
-               (world->shutting_down && t->now >= world->shutdown_at + t->settings.shutdown_timeout);
-}
-
-static void check_quiet(const struct test_world *t, const struct action *action)
-{
-        const struct worker *worker = action->worker;
-        unsigned ready = 0;
-
-        if (test_process(worker)->silent)
-                return;
-        ck_assert_msg(t->redis_up, "P5: quieted with Redis away");
-        ck_assert_msg(test_process(worker)->first_read_at > 0, "quieted before it has beaten");
-        ck_assert_msg(test_process(worker)->heartbeat_changed_at > t->world->doubt.since,
-                      "P9: quieted in doubt");
-        if (worker->state != WORKER_ACTIVE || action->reason == REASON_OPERATOR ||
-            action->reason == REASON_SHUTDOWN || worker->memory.over_limit ||
-            ((action->reason == REASON_RESTART || action->reason == REASON_ROLLBACK) &&
-             fleet_surge(t->fleet) == 0) ||
-            (action->reason == REASON_ROLLBACK && t->fleet->waits_for == WAIT_RETURNED))
-                return;
-        FLEET_FOREACH_WORKER(t->fleet, other)
-                ready += other != worker && seen_ready(t, other);
-        ck_assert_msg(ready >= fleet_target(t->fleet), "P2: quieted for %s with %u others ready",
-                      reason_name(action->reason), ready);
-        if (action->reason == REASON_RESTART)
-                ck_assert_msg(t->fleet->rollout.failures == 0, "P7: quieted though new workers failed");
-}
-
-static void check_stop(const struct test_world *t, const struct action *action)
-{
-        const struct worker *worker = action->worker;
-        const struct process *process = test_process(worker);
-
-        if (process->silent || is_forced(t))
-                return;
-        if (action->reason == REASON_HUNG) {
-                ck_assert_msg(process->hung && t->fleet_settings.hang_action == HANG_KILL,
-                              "P5: ended as hung though it beats, or unasked");
-                return;
-        }
-        ck_assert_msg(t->redis_up, "P5: stopped with Redis away");
-        if (worker->state == WORKER_STARTING) {
-                ck_assert_msg(process->first_read_at == 0, "stopped as never booted though it has beaten");
-                return;
-        }
-        ck_assert_msg(worker->state == WORKER_QUIET, "P1: stopped while %s",
-                      worker_state_name(worker->state));
-        ck_assert_msg(process->heartbeat_changed_at > t->world->doubt.since, "P9: stopped in doubt");
-        if (t->fleet_settings.drain_timeout > 0)
-                return;
-        ck_assert_msg(process->busy == 0 && process->quiet, "P1: stopped with %u jobs running",
-                      process->busy);
-        ck_assert_msg(process->idle_reads >= 2, "P1: stopped after %u idle beats", process->idle_reads);
-}
-
-static void check_kill(const struct test_world *t, const struct action *action)
-{
-        ck_assert_msg(action->worker->state == WORKER_STOPPING, "P1: killed before it was told to exit");
-        ck_assert_msg(t->now >= action->worker->orders.stop_at + t->fleet_settings.stop_timeout,
-                      "P1: killed too early");
-}
-
-static void check_start(const struct test_world *t, const struct action *action)
-{
-        unsigned live = 0;
-
-        FLEET_FOREACH_WORKER(t->fleet, worker) {
-                ck_assert_uint_ne(worker->index, action->index);
-                live += worker->state != WORKER_GONE;
-        }
-        FLEET_FOREACH_TEMPLATE(t->fleet, template) {
-                ck_assert_uint_ne(template->fork.index, action->index);
-                live += template_forks(template);
-        }
-        ck_assert_msg(live < fleet_max_processes(t->fleet), "P3: started beyond max_processes");
-}
-
-static void check_load(const struct test_world *t)
-{
-        const struct fleet *fleet = t->fleet;
-
-        ck_assert_uint_lt(test_templates(t), TEMPLATES_MAX);
-        FLEET_FOREACH_TEMPLATE(fleet, template)
-                ck_assert_msg(template->state == TEMPLATE_NONE || template->state == TEMPLATE_ENDING ||
-                                      template->lost || template->generation != fleet->generation,
-                              "a second template of this generation");
-}
-
-static void check_template_end(const struct test_world *t, const struct template *template)
-{
-        const struct template_process *process = template->process;
-
-        ck_assert_msg(!process->running_jobs || t->now < usec_add(process->started_at, process->load_usec),
-                      "P1: ended as a template, though it works");
-}
-
 void test_plan(struct test_world *t)
 {
         ck_assert_int_eq(plan_make(&t->pass.plan, t->world, t->now), 0);
@@ -389,7 +278,6 @@ static void load(struct test_world *t)
         pid_t pid = t->next_pid++;
         struct template_process *process;
 
-        check_load(t);
         t->loads++;
         if (t->load_error) {
                 template_observe_start_failed(t->fleet, t->load_error, t->now);
@@ -408,7 +296,6 @@ static bool execute_template(struct test_world *t, const struct action *action)
 
         switch (action->kind) {
         case ACTION_START:
-                check_start(t, action);
                 t->starts++;
                 template_observe_fork_asked(template, action->index, action->reason, t->ask_error, t->now);
                 break;
@@ -423,7 +310,6 @@ static bool execute_template(struct test_world *t, const struct action *action)
                 load(t);
                 break;
         case ACTION_TEMPLATE_END:
-                check_template_end(t, template);
                 t->template_ends++;
                 template->process->ending = true;
                 template_observe_ended(template, t->now);
@@ -451,7 +337,6 @@ static bool execute(struct test_world *t, const struct action *action)
         case ACTION_START:
                 if (action->template)
                         return execute_template(t, action);
-                check_start(t, action);
                 t->starts++;
                 if (t->start_error)
                         observe_start_failed(t->fleet, action->index, t->start_error, t->now);
@@ -459,19 +344,16 @@ static bool execute(struct test_world *t, const struct action *action)
                         start(t, action->index, action->reason);
                 return true;
         case ACTION_QUIET:
-                check_quiet(t, action);
                 t->quiets++;
                 process->quiet = process->quiet || t->quiet_error == 0;
                 observe_quieted(action->worker, action->reason, t->quiet_error, t->now);
                 break;
         case ACTION_STOP:
-                check_stop(t, action);
                 t->stops++;
                 process->stopping = process->stopping || t->stop_error == 0;
                 observe_stopped(action->worker, action->reason, t->stop_error, t->now);
                 break;
         case ACTION_KILL:
-                check_kill(t, action);
                 t->kills++;
                 process->killed = process->killed || t->kill_error == 0;
                 observe_killed(action->worker, t->kill_error, t->now);
@@ -600,14 +482,6 @@ static void process_read(struct test_world *t, struct worker *worker, unsigned p
                 .work_list_empty = process->busy_written == 0,
         };
 
-        if (process->heartbeat_read != process->sent_usec) {
-                if (process->first_read_at == 0)
-                        process->first_read_at = t->now;
-                process->idle_reads =
-                        process->quiet_written && process->busy_written == 0 ? process->idle_reads + 1 : 0;
-                process->heartbeat_changed_at = t->now;
-                process->heartbeat_read = process->sent_usec;
-        }
         if (worker->process.heartbeat_pid == 0)
                 observe_heartbeat_process(worker, worker->process.pid, worker->process.start, t->now);
         observe_heartbeat(worker, &heartbeat, t->now);

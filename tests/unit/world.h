@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A simulated world for tests of the core: a clock driven by hand, a Redis that comes and goes, and processes
- * that beat, work and exit. Each action of the planner is checked against the promises before it is carried
- * out. */
+ * that beat, work and exit. The simulator (tests/sim) checks each action against the promises; here a test
+ * says which actions it expects. */
 #pragma once
 
 #include "decide/pass.h"
@@ -35,11 +35,6 @@ struct process {
         uint64_t sent_usec;
         unsigned busy_written;
         bool quiet_written;
-
-        /* What the promises are checked against: what could be read of it, and when. */
-        uint64_t heartbeat_read;
-        usec_t heartbeat_changed_at, first_read_at;
-        unsigned idle_reads; /* distinct beats in a row that were read: quiet, 0 busy */
 };
 
 /* How a template's process behaves. */
@@ -76,13 +71,11 @@ struct test_world {
         int quiet_error, stop_error, kill_error;
         int start_error, load_error; /* errno with which sqmgr fails to start a process; 0: none */
         int ask_error;               /* a template cannot be asked for a fork */
-        bool urgent; /* an order of the operator's was given that does not wait for others to be ready */
         pid_t next_pid;
         unsigned starts, quiets, stops, kills; /* actions so far */
         unsigned loads, gos, template_ends, template_kills;
         unsigned saves; /* of the state, so far */
         bool save_fails;
-        unsigned evidence_since_doubt;
 };
 
 /* A fleet "default" of count workers with the contract's defaults, but a trial of 10 s, no worker yet, Redis

@@ -424,7 +424,7 @@ static void ask_servers(struct diagnosis *diagnosis)
                 struct link *link = links->list[i];
 
                 SUBSYSTEMS_CALL(&diagnosis->host->persist->runtime->subsystems, diagnose_link, link,
-                                &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
+                                &diagnosis->findings);
                 diagnosis->servers[i].diagnosis = diagnosis;
                 diagnosis->servers[i].noun = link_noun(link);
                 diagnosis->servers[i].traits = link->framework->traits;

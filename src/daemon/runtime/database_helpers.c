@@ -27,11 +27,9 @@ static void on_exited(struct child *child, const siginfo_t *info)
 {
         struct database_helper *helper = (struct database_helper *)child;
         const struct exit_status exit = children_status(info);
-        char how[128];
 
-        exit_status_text(&exit, how, sizeof(how));
         if (helper->ended)
-                helper->ended(how, helper->userdata);
+                helper->ended(EXIT_STATUS_TEXT(&exit), helper->userdata);
         free(helper);
 }
 

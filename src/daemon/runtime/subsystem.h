@@ -38,8 +38,7 @@ struct subsystem {
         /* Adds the problems of one fleet; see advice/problem.h. */
         void (*problems)(const void *self, const struct fleet *fleet, usec_t now, struct problems *problems);
         /* Adds findings on one Redis for GetDiagnosis. The queues were read before. */
-        void (*diagnose_link)(const void *self, const struct link *link, struct problems *findings,
-                              usec_t now);
+        void (*diagnose_link)(const void *self, const struct link *link, struct problems *findings);
         /* Sets members of the status of a fleet, which are null by default. Returns 0 or -ENOMEM. */
         int (*status)(const void *self, const struct fleet *fleet, json_t *object);
         /* Called before the connections to Redis are closed, with no control call in progress. Frees self. */

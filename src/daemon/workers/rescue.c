@@ -21,7 +21,7 @@ struct rescue {
                 /* Must be first: the list in runtime->rescues links to these, and is written to the state. */
                 dead;
         struct runtime *runtime;
-        char how[128];
+        char how[EXIT_STATUS_TEXT_MAX];
         bool counted;  /* the jobs that the worker has left or released were counted */
         bool judged;   /* the check for an OOM kill is done */
         bool culprits; /* OOM kill with job classes yet to be reported */
@@ -111,7 +111,7 @@ static void try_again(struct rescue *rescue, const struct error_report *error)
                 return;
         }
         if (!is_off(fleet))
-                rescue_observe_failed(fleet, &rescue->dead.worker.worker, error);
+                rescue_observe_failed(&rescue->dead.worker.worker, error);
         rescue_free(rescue);
 }
 
@@ -133,7 +133,7 @@ static void ask_next(struct rescue *rescue)
         if (!fleet)
                 return;
         if (rescue->next_job == rescue->jobs.n_jobs) {
-                rescue_observe_unknown(fleet, &rescue->dead.worker.worker, &rescue->jobs);
+                rescue_observe_unknown(&rescue->dead.worker.worker, &rescue->jobs);
                 rescue_free(rescue);
                 return;
         }
@@ -169,7 +169,7 @@ static void on_requeued(struct answer *answer, void *userdata)
                 return;
         }
         if (fleet)
-                rescue_observe(fleet, &rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
+                rescue_observe(&rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
                                answer->requeue.outcome, answer->requeue.times, rescue->how);
         rescue->next_job++;
         ask_next(rescue);
@@ -181,7 +181,7 @@ static void begin_requeuing(struct rescue *rescue, struct fleet *fleet, size_t n
         const struct worker *worker = &rescue->dead.worker.worker;
 
         if (!rescue->counted)
-                rescue_observe_abandoned(fleet, worker, &rescue->dead.exit,
+                rescue_observe_abandoned(worker, &rescue->dead.exit,
                                          rescue->jobs.n_jobs + job_list_unknown(&rescue->jobs), n_released,
                                          rescue->died_at);
         rescue->counted = true;
@@ -196,7 +196,7 @@ static void begin_requeuing(struct rescue *rescue, struct fleet *fleet, size_t n
                         &rescue->error,
                         "Redis keeps the list for a minute after a heartbeat; the last heartbeat was older");
         if (list_is_gone && rescue->error.text[0] != '\0' && !is_off(fleet))
-                rescue_observe_failed(fleet, worker, &rescue->error);
+                rescue_observe_failed(worker, &rescue->error);
         rescue->error = (struct error_report){0};
         ask_next(rescue);
 }
@@ -484,7 +484,7 @@ void rescue_begin(struct runtime *runtime, struct fleet *fleet, const struct wor
                 .known = exit->known && !left, .by_signal = exit->by_signal, .status = exit->status};
         rescue->left = left;
         rescue->died_at = rescue->leftover.since = clock_now(CLOCK_MONOTONIC);
-        exit_status_text(left ? &rescue->dead.exit : exit, rescue->how, sizeof(rescue->how));
+        exit_status_text(left ? &rescue->dead.exit : exit, rescue->how);
         rescue->dead.worker.identity = strdup(identity);
         rescue->dead.fleet = strdup(fleet->settings->name);
         if (!rescue->dead.worker.identity || !rescue->dead.fleet ||

@@ -74,13 +74,12 @@ static void on_after_exited(struct child *child, const siginfo_t *info _unused_)
 {
         struct side_start *after = CHILD_OWNER(child, struct side_start);
         struct launch_report report = LAUNCH_REPORT_INIT;
-        char span[FORMAT_MAX];
 
         /* The process has exited, so the report is complete. */
         (void)launch_report_read(after->report_fd, &report);
         if (child->late)
                 log_warning("%s: after_exit killed (reason: ran longer than %s)", after->name,
-                            format_duration(after->timeout, span, sizeof(span)));
+                            FORMAT_DURATION(after->timeout));
         if (report.outcome == LAUNCH_FAILED)
                 log_quoted(LOG_WARNING, report.error, "%s: after_exit failed", after->name);
         launch_report_clear(&report);
@@ -153,7 +152,6 @@ static void on_checked(struct child *child, const siginfo_t *info)
         struct side_start *check = CHILD_OWNER(child, struct side_start);
         struct launch_report report = LAUNCH_REPORT_INIT;
         struct error_report error = {0};
-        char span[FORMAT_MAX];
         release_fn fn = check->fn;
         void *userdata = check->userdata;
 
@@ -162,7 +160,7 @@ static void on_checked(struct child *child, const siginfo_t *info)
                 error_report_set(&error,
                                  "the fleet's files did not respond within %s; check whether a file server "
                                  "is unreachable",
-                                 format_duration(check->timeout, span, sizeof(span)));
+                                 FORMAT_DURATION(check->timeout));
         else if (report.outcome == LAUNCH_FAILED && check->name[0] == '\0')
                 error_report_set(&error, "the rehearsal of a start failed");
         else if (report.outcome == LAUNCH_FAILED)
