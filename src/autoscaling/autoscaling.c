@@ -3,7 +3,6 @@
 #include "autoscaling/autoscaling.h"
 #include "autoscaling/foreign_consumers.h"
 #include "daemon/poll/queue_reading.h"
-#include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
 #include "io/clock.h"
 #include "io/log.h"
@@ -397,13 +396,13 @@ static void scaler_end(void *self)
         free(scaler);
 }
 
-static int scaler_begin(struct persist *persist, void **ret)
+static int scaler_begin(struct runtime *runtime, void **ret)
 {
         struct scaler *scaler = calloc(1, sizeof(*scaler));
 
         if (!scaler)
                 return -ENOMEM;
-        scaler->runtime = persist->runtime;
+        scaler->runtime = runtime;
         *ret = scaler;
         return 0;
 }

@@ -17,8 +17,8 @@ int control_new(const struct control_host *host, struct control **ret)
         if (!control)
                 return -ENOMEM;
         control->host = *host;
-        control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
-        control->jobs_calls.runtime = host->persist->runtime;
+        control->watches = (struct watch_list){.world = host->world, .event = host->runtime->event};
+        control->jobs_calls.runtime = host->runtime;
         int r = events_new(&control->events);
         if (r < 0) {
                 free(control);
@@ -166,8 +166,7 @@ int service_start(struct service *service, const struct handover *handover)
                 .handle = control_handle,
                 .userdata = service->control,
         };
-        r = api_server_new(service->host.persist->runtime->event, &options, &service->server, error,
-                           sizeof(error));
+        r = api_server_new(service->host.runtime->event, &options, &service->server, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r >= 0)
@@ -201,7 +200,7 @@ void service_keep(struct service *service)
         if (service->claim_fd < 0)
                 (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
         if (access(path, F_OK) < 0)
-                service->host.persist->runtime->wakeup->pass.unsaved = true;
+                service->host.runtime->wakeup->pass.unsaved = true;
         int r = api_server_keep_socket(service->server, error, sizeof(error));
 
         if (r > 0)

@@ -54,7 +54,6 @@ static struct control *control;
 static struct call *kept;
 static struct wakeup loop_iterate;
 static struct runtime runtime = {.wakeup = &loop_iterate};
-static struct persist runtime_keeper = {.runtime = &runtime};
 static struct link link_down;
 static struct link *link_list[] = {&link_down};
 /* A check for a release; fn is NULL if none is in progress. */
@@ -93,18 +92,6 @@ const char *__wrap_reader_url_text(const struct reader *reader);
 const char *__wrap_reader_url_text(const struct reader *reader _unused_)
 {
         return "redis://r";
-}
-
-const char *__wrap_reader_server_text(const struct reader *reader);
-const char *__wrap_reader_server_text(const struct reader *reader _unused_)
-{
-        return NULL;
-}
-
-usec_t __wrap_reader_rtt_usec(const struct reader *reader);
-usec_t __wrap_reader_rtt_usec(const struct reader *reader _unused_)
-{
-        return 0;
 }
 
 int __wrap_reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback,
@@ -160,8 +147,10 @@ void __wrap_problems_collect(const struct control_host *host, struct problem_sto
 void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
-        ret->redis[0] = (struct problem_redis){
-                .url = "redis://r", .state = READER_STATE_DOWN, .error = __wrap_reader_error(NULL)};
+        ret->redis[0] = (struct problem_redis){.kind = "redis",
+                                               .url = "redis://r",
+                                               .state = READER_STATE_DOWN,
+                                               .error = __wrap_reader_error(NULL)};
         ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 
@@ -206,8 +195,8 @@ static void end_check(void)
         ended.fn(has_release ? NULL : &error, ended.userdata);
 }
 
-void __wrap_persist_save_now(struct persist *persist, usec_t now);
-void __wrap_persist_save_now(struct persist *persist _unused_, usec_t now _unused_)
+void __wrap_persist_save_now(struct runtime *saved, usec_t now);
+void __wrap_persist_save_now(struct runtime *saved _unused_, usec_t now _unused_)
 {
 }
 
@@ -262,7 +251,7 @@ static void make_world(void)
                 .version = "1",
                 .instance = "shop",
                 .started_at = NOW,
-                .persist = &runtime_keeper,
+                .runtime = &runtime,
                 .settings = &settings_age,
                 .reload = on_reload,
                 .reexec_request = on_reexec,

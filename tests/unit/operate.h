@@ -44,7 +44,6 @@ static int save_error;
 static int reload_result;
 static struct wakeup wakeup;
 static struct runtime runtime = {.wakeup = &wakeup};
-static struct persist persist = {.runtime = &runtime};
 
 static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
 {
@@ -91,13 +90,13 @@ void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_qu
         call_reply(call, handler_metrics(of), false);
 }
 
-void __wrap_persist_save_now(struct persist *unsaved, usec_t now);
-void __wrap_persist_save_now(struct persist *unsaved, usec_t now)
+void __wrap_persist_save_now(struct runtime *unsaved, usec_t now);
+void __wrap_persist_save_now(struct runtime *unsaved, usec_t now)
 {
-        ck_assert_ptr_eq(unsaved, &persist);
+        ck_assert_ptr_eq(unsaved, &runtime);
         ck_assert_uint_eq(now, clock_usec);
         n_changed++;
-        unsaved->error = save_error;
+        unsaved->save_error = save_error;
 }
 
 usec_t __wrap_clock_now(clockid_t clock);
@@ -115,7 +114,7 @@ static void setup(void)
                 .instance = "app",
                 .started_at = T0,
                 .settings = &settings_age,
-                .persist = &persist,
+                .runtime = &runtime,
                 .reload = on_reload,
         };
         char path[64], error[256];
@@ -132,7 +131,7 @@ static void setup(void)
         clock_usec = T0;
         wakeup = (struct wakeup){.pass = {.ticks = {.n = 7}}};
         n_changed = n_rendered = 0;
-        save_error = persist.error = 0;
+        save_error = runtime.save_error = 0;
         reload_result = 0;
         unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/control.sock", dir);

@@ -19,7 +19,6 @@ static char program[64], path[64];
 static char *arguments[] = {program, NULL};
 static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
-static struct persist persist;
 static struct reexec reexec;
 
 static void publish(void *userdata _unused_)
@@ -59,12 +58,10 @@ static void start(void)
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
         runtime_start(text);
-        persist = (struct persist){.runtime = &runtime};
         state_load_boot_id(runtime.boot_id);
         reexec = (struct reexec){
                 .invocation = &invocation,
                 .runtime = &runtime,
-                .persist = &persist,
                 .publish = publish,
         };
         const struct api_server_options options = {
@@ -227,7 +224,7 @@ static void ends(void)
 
 static void searches(void)
 {
-        persist.search = (struct search *)&persist; /* any but NULL */
+        runtime.search = (struct search *)&runtime; /* any but NULL */
 }
 
 static void has_no_place(void)
@@ -252,7 +249,7 @@ TEST_LOOP(at_a_bad_time_nobody_is_asked, ELEMENTSOF(bad_times))
         expect_refusal(bad_times[_i].what);
         ck_assert_uint_eq(runs(), 0);
         runtime.end_query = NULL;
-        persist.search = NULL;
+        runtime.search = NULL;
 }
 
 /* What is begun meanwhile must not be lost. */

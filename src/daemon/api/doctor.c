@@ -45,9 +45,13 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
                 const struct link *link = links->list[i];
                 const struct reader *reader = link->reader;
 
-                list[i] = (struct problem_redis){.database = link_is_database(link) ? link_noun(link) : NULL,
+                list[i] = (struct problem_redis){.kind = link_kind(link),
+                                                 .database = link_is_database(link) ? link_noun(link) : NULL,
                                                  .url = reader_url_text(reader),
+                                                 .server = reader_server_text(reader),
                                                  .state = reader_state(reader),
+                                                 .rtt_usec = reader_rtt_usec(reader),
+                                                 .queues = link->queues,
                                                  .link = link,
                                                  .for_queues = !link->heartbeats,
                                                  .quarantined = link->quarantine.lasts,
@@ -77,23 +81,22 @@ static size_t collect_unknown(const struct unknown *unknown, struct problem_proc
 
 void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now)
 {
-        const struct persist *persist = host->persist;
-        const struct runtime *runtime = persist->runtime;
+        const struct runtime *runtime = host->runtime;
         struct rlimit limit;
 
         ret->facts = (struct problem_facts){
                 .redis = ret->redis,
                 .n_redis = collect_redis(&runtime->links, ret->redis),
                 .unknown = ret->unknown,
-                .n_unknown = collect_unknown(&persist->unknown, ret->unknown),
+                .n_unknown = collect_unknown(&runtime->unknown, ret->unknown),
                 .is_root = geteuid() == 0,
                 .in_container = host_is_container(),
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
-                .save_error = -persist->error,
-                .orders_why = order_writer_why(&persist->orders),
-                .orders_file = persist->orders.path,
-                .orders_since = persist->orders.since,
+                .save_error = -runtime->save_error,
+                .orders_why = order_writer_why(&runtime->orders),
+                .orders_file = runtime->orders.path,
+                .orders_since = runtime->orders.since,
                 .instance = host->selector,
                 .config_path = host->config->config_path,
                 .refused = config_check_refused(host->config, now),
@@ -284,7 +287,7 @@ static json_t *render(const struct problems *findings, const struct problem_fact
 /* Returns true while the proc reader reads a title (daemon/runtime/proc_facts.h). */
 static bool awaits_titles(const struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->host->persist->runtime;
+        struct runtime *runtime = diagnosis->host->runtime;
         bool awaits = false;
 
         WORLD_FOREACH_FLEET(runtime->world, fleet)
@@ -301,7 +304,7 @@ static bool awaits_titles(const struct diagnosis *diagnosis)
 
 static bool awaits_connections(const struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->host->persist->runtime->links;
+        const struct links *links = &diagnosis->host->runtime->links;
         bool awaits = false;
 
         FOREACH_POINTER(link, links->list, links->n)
@@ -332,7 +335,7 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
  * up. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->host->persist->runtime;
+        struct runtime *runtime = diagnosis->host->runtime;
         const struct world *world = runtime->world;
 
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
@@ -366,8 +369,8 @@ static int await_titles(struct diagnosis *diagnosis)
         usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
 
         if (!diagnosis->titles)
-                return sd_event_add_time(diagnosis->host->persist->runtime->event, &diagnosis->titles,
-                                         CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
+                return sd_event_add_time(diagnosis->host->runtime->event, &diagnosis->titles, CLOCK_MONOTONIC,
+                                         at, 0, on_titles, diagnosis);
         int r = sd_event_source_set_time(diagnosis->titles, at);
         return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
 }
@@ -412,7 +415,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 
 static void ask_servers(struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->host->persist->runtime->links;
+        const struct links *links = &diagnosis->host->runtime->links;
 
         diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
         if (!diagnosis->servers) {
@@ -423,7 +426,7 @@ static void ask_servers(struct diagnosis *diagnosis)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                SUBSYSTEMS_CALL(&diagnosis->host->persist->runtime->subsystems, diagnose_link, link,
+                SUBSYSTEMS_CALL(&diagnosis->host->runtime->subsystems, diagnose_link, link,
                                 &diagnosis->findings, clock_now(CLOCK_MONOTONIC));
                 diagnosis->servers[i].diagnosis = diagnosis;
                 diagnosis->servers[i].noun = link_noun(link);
@@ -463,7 +466,7 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
 /* Returns the reply; NULL: memory is short. */
 static json_t *report(struct diagnosis *diagnosis)
 {
-        const struct runtime *runtime = diagnosis->host->persist->runtime;
+        const struct runtime *runtime = diagnosis->host->runtime;
         const struct world *world = runtime->world;
         struct problems *findings = &diagnosis->findings;
         struct problem_storage storage;

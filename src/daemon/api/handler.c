@@ -5,31 +5,13 @@
 #include "io/users.h"
 #include "model/world.h"
 
-#define REDIS_MAX 64
-
-/* redis is storage for status_info.redis. Strings in redis stay valid until the next iteration of the
- * loop. */
-static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
+/* storage: of status_info.facts. */
+static struct status_info status_info(const struct control *control, struct problem_storage *storage,
+                                      usec_t now)
 {
         const struct control_host *host = &control->host;
-        const struct links *links = &host->persist->runtime->links;
-        size_t n = MIN((size_t)REDIS_MAX, links->n);
 
-        for (size_t i = 0; i < n; i++) {
-                const struct reader *link = links->list[i]->reader;
-                usec_t rtt_usec = reader_rtt_usec(link);
-
-                redis[i] = (struct status_redis){
-                        .kind = link_kind(links->list[i]),
-                        .is_database = link_is_database(links->list[i]),
-                        .url = reader_url_text(link),
-                        .server = reader_server_text(link),
-                        .state = reader_state_name(reader_state(link)),
-                        .error = reader_error(link),
-                        .queues = links->list[i]->queues,
-                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
-                };
-        }
+        problems_collect(host, storage, now);
         return (struct status_info){
                 .instance = host->instance,
                 .version = host->version,
@@ -38,34 +20,26 @@ static struct status_info status_info(const struct control *control, struct stat
                 .started_at = host->started_at,
                 .realtime = clock_now(CLOCK_REALTIME),
                 .world = host->world,
-                .subsystems = &host->persist->runtime->subsystems,
-                .redis = redis,
-                .n_redis = n,
+                .subsystems = &host->runtime->subsystems,
+                .facts = &storage->facts,
         };
 }
 
 json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now)
 {
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
         struct problem_storage storage;
+        const struct status_info info = status_info(control, &storage, now);
 
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
         return status_render(&info, list->fleets, list->n_fleets, now);
 }
 
 json_t *handler_metrics(const struct control *control)
 {
-        const struct control_host *host = &control->host;
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
         struct problem_storage storage;
         usec_t now = clock_now(CLOCK_MONOTONIC);
+        const struct status_info info = status_info(control, &storage, now);
 
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
-        _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
+        _cleanup_free_ char *text = metrics_collect(&info, &control->host.runtime->wakeup->pass.ticks, now);
         return text ? json_pack("{s:s}", "text", text) : NULL;
 }
 
@@ -85,21 +59,21 @@ bool handler_forget_status(struct control *control, usec_t before)
 void handler_changed(struct control *control)
 {
         (void)handler_forget_status(control, USEC_INFINITY);
-        wakeup_changed(control->host.persist->runtime->wakeup);
-        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
+        wakeup_changed(control->host.runtime->wakeup);
+        persist_save_now(control->host.runtime, clock_now(CLOCK_MONOTONIC));
 }
 
 /* Returns true after replying that the last write of the state has failed. */
 static bool refuse_if_unsaved(struct control *control, struct call *call, const char *outcome)
 {
-        const struct persist *persist = control->host.persist;
+        int error = control->host.runtime->save_error;
 
-        if (persist->error == 0)
+        if (error == 0)
                 return false;
         handler_refuse(call,
                        "%s: the state file '%s' cannot be written (%s), so a restarted sqmgr would not know "
                        "of the order. Make the directory writable and check for a full disk",
-                       outcome, control->host.world->settings->state_file, strerrordesc_np(-persist->error));
+                       outcome, control->host.world->settings->state_file, strerrordesc_np(-error));
         return true;
 }
 
@@ -111,7 +85,7 @@ bool handler_record(struct control *control, struct call *call)
 
 bool handler_refuse_unrecorded(struct control *control, struct call *call)
 {
-        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
+        persist_save_now(control->host.runtime, clock_now(CLOCK_MONOTONIC));
         return refuse_if_unsaved(control, call, "order refused, nothing has changed");
 }
 

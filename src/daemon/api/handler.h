@@ -17,7 +17,7 @@ struct reloader; /* daemon/lifecycle/reload.h */
 /* Parts of the daemon that handlers use. All must outlive the control. */
 struct control_host {
         struct world *world;
-        struct persist *persist;
+        struct runtime *runtime;
         struct config_check *config;
         const struct status_settings *settings;
         const char *version;

@@ -91,7 +91,7 @@ static void encode(struct control *control, enum queue_question question, bool i
 
         shared_reply_clear(reply);
         if (question == QUEUE_QUESTION_QUEUES)
-                encode_queues(control->host.persist->runtime, is_view, reply);
+                encode_queues(control->host.runtime, is_view, reply);
         else
                 shared_reply_make(reply, is_view, NULL, handler_metrics(control));
         control->queue_calls.answers[question][is_view].at = now;
@@ -148,5 +148,5 @@ void queue_calls_add(struct control *control, struct call *call, enum queue_ques
         calls->list[calls->n].question = question;
         calls->list[calls->n++].call = call;
         call_keep(call, on_cancelled, calls);
-        queue_reading_begin(control->host.persist->runtime);
+        queue_reading_begin(control->host.runtime);
 }

@@ -10,7 +10,7 @@
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        uint64_t serial = control->host.persist->runtime->wakeup->pass.serial;
+        uint64_t serial = control->host.runtime->wakeup->pass.serial;
         bool is_view = call_is_view(call);
 
         if (!handler_parse_fleets(control, call, parameters, &list))

@@ -274,7 +274,7 @@ static void continue_with_release(struct awaited_release *awaited)
 
         if (parse_restart(control, call, awaited->parameters, &request)) {
                 const struct fleet *fleet = next_fleet(awaited, &request.list);
-                int r = fleet ? release_check_begin(control->host.persist->runtime, fleet, request.release,
+                int r = fleet ? release_check_begin(control->host.runtime, fleet, request.release,
                                                     on_release_checked, awaited, &awaited->check)
                               : 0;
                 if (awaited->check) {

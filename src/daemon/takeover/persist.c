@@ -165,9 +165,8 @@ void order_writer_end(struct order_writer *writer)
         writer->path = NULL;
 }
 
-bool persist_save(struct persist *persist, usec_t now)
+bool persist_save(struct runtime *runtime, usec_t now)
 {
-        const struct runtime *runtime = persist->runtime;
         const char *path = runtime->world->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
         char hosts[MATCH_HOSTS_TEXT_MAX];
@@ -180,17 +179,17 @@ bool persist_save(struct persist *persist, usec_t now)
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,
-                .features_userdata = &persist->runtime->subsystems,
+                .features_userdata = &runtime->subsystems,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);
-        order_writer_save(&persist->orders, now);
-        if (r == persist->error)
+        order_writer_save(&runtime->orders, now);
+        if (r == runtime->save_error)
                 return r == 0;
-        persist->error = r;
+        runtime->save_error = r;
         if (r < 0)
                 log_error("cannot write the state file '%s': %s. If sqmgr exits now, everything learned "
                           "since the last write is lost",
@@ -200,9 +199,9 @@ bool persist_save(struct persist *persist, usec_t now)
         return r == 0;
 }
 
-void persist_save_now(struct persist *persist, usec_t now)
+void persist_save_now(struct runtime *runtime, usec_t now)
 {
-        persist->runtime->wakeup->pass.unsaved = !persist_save(persist, now);
+        runtime->wakeup->pass.unsaved = !persist_save(runtime, now);
 }
 
 int state_load(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
