@@ -55,7 +55,7 @@ struct daemon {
         struct reexec reexec;
         struct service service;
         struct notify notify;
-        char *instance, *selector; /* see struct control_host */
+        char *instance, *selector; /* see struct control */
         bool grown;                /* workers were started since memory was last returned to the system */
 };
 
@@ -137,7 +137,7 @@ static void publish(void *userdata)
 {
         struct daemon *daemon = userdata;
 
-        notify_events(daemon->runtime.world, daemon->service.control->events, daemon->alerts);
+        notify_events(daemon->runtime.world, daemon->service.control.events, daemon->alerts);
 }
 
 static void plan(struct daemon *daemon)
@@ -148,7 +148,7 @@ static void plan(struct daemon *daemon)
                 .release = process_release,
         };
         struct world *world = daemon->runtime.world;
-        struct control *control = daemon->service.control;
+        struct control *control = &daemon->service.control;
         const struct pass_clocks clocks = {
                 .monotonic = clock_now(CLOCK_MONOTONIC),
                 .boottime = clock_now(CLOCK_BOOTTIME),
@@ -328,8 +328,7 @@ static void compose(struct daemon *daemon, const struct invocation *invocation)
         daemon->reexec.invocation = invocation;
         daemon->reexec.publish = publish;
         daemon->reexec.userdata = daemon;
-        daemon->service.host = (struct control_host){
-                .world = daemon->runtime.world,
+        daemon->service.control = (struct control){
                 .runtime = runtime,
                 .settings = &daemon->reloader.age,
                 .config = &daemon->reloader.config,
@@ -338,9 +337,7 @@ static void compose(struct daemon *daemon, const struct invocation *invocation)
                 .selector = daemon->selector,
                 .started_at = clock_now(CLOCK_MONOTONIC),
                 .reloader = &daemon->reloader,
-                .reload = reload_settings,
                 .reexec = &daemon->reexec,
-                .reexec_request = reexec_request,
         };
 }
 

@@ -50,7 +50,7 @@ static struct settings settings = {
 static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64];
 static sd_event *event;
 static struct world *world;
-static struct control *control;
+static struct control control;
 static struct call *kept;
 static struct wakeup loop_iterate;
 static struct runtime runtime = {.wakeup = &loop_iterate};
@@ -102,13 +102,16 @@ int __wrap_reader_ask(struct reader *reader _unused_, const struct query *query 
         return -ENOTCONN;
 }
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
+int __wrap_reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
+int __wrap_reload_settings(struct reloader *reloader _unused_, const struct orderer *by _unused_,
+                           char **ret_lines)
 {
         *ret_lines = strdup("");
         return *ret_lines ? 0 : -ENOMEM;
 }
 
-static void on_reexec(struct reexec *reexec _unused_, struct call *call)
+void __wrap_reexec_request(struct reexec *reexec, struct call *call);
+void __wrap_reexec_request(struct reexec *reexec _unused_, struct call *call)
 {
         call_reply(call, json_object(), false);
 }
@@ -120,11 +123,11 @@ static void on_cancelled(struct call *call, void *userdata _unused_)
 }
 
 /* Keeps every second call until its client leaves or the next call arrives. */
-void __real_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __real_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now)
 {
         fuzz_check(n_fleets > 0 && fleets[0]);
@@ -136,15 +139,15 @@ void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fl
         }
         keeps = !keeps;
         if (keeps) {
-                __real_jobs_calls_add(list, call, fleets, n_fleets, now);
+                __real_jobs_calls_add(of, call, fleets, n_fleets, now);
                 return;
         }
         call_keep(call, on_cancelled, NULL);
         kept = call;
 }
 
-void __wrap_problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
-void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
+void __wrap_problems_collect(const struct control *of, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct control *of _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
         ret->redis[0] = (struct problem_redis){.kind = "redis",
@@ -154,8 +157,8 @@ void __wrap_problems_collect(const struct control_host *host _unused_, struct pr
         ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 
-void __wrap_doctor_request(const struct control_host *host, struct call *call);
-void __wrap_doctor_request(const struct control_host *host _unused_, struct call *call)
+void __wrap_doctor_request(const struct control *of, struct call *call);
+void __wrap_doctor_request(const struct control *of _unused_, struct call *call)
 {
         call_reply(call, json_object(), false);
 }
@@ -247,14 +250,12 @@ static void plant(struct fleet *fleet)
 static void make_world(void)
 {
         static const struct status_settings settings_age = {.refused = true};
-        struct control_host host = {
+        control = (struct control){
                 .version = "1",
                 .instance = "shop",
                 .started_at = NOW,
                 .runtime = &runtime,
                 .settings = &settings_age,
-                .reload = on_reload,
-                .reexec_request = on_reexec,
         };
 
         for (size_t i = 0; i < ELEMENTSOF(fleet_settings); i++)
@@ -274,12 +275,11 @@ static void make_world(void)
         for (size_t i = 0; i < world->n_fleets; i++)
                 plant(world->fleets[i]);
         keeps = has_release = false;
-        host.world = world;
         runtime.event = event;
         runtime.world = world;
-        fuzz_check(control_new(&host, &control) == 0);
+        fuzz_check(events_new(&control.events) == 0);
         for (size_t i = 0; i < world->n_events; i++)
-                events_add(control->events, &world->events[i], NOW);
+                events_add(control.events, &world->events[i], NOW);
 }
 
 /* Reads all replies, which must be complete. Returns their number. */
@@ -340,8 +340,8 @@ static unsigned client_iterate(struct client *client)
         end_check();
         world_events_clear(world);
         if (queue_reading_tick(&runtime))
-                queue_calls_answer(control, NOW);
-        control_tick(control, NOW);
+                queue_calls_answer(&control, NOW);
+        control_tick(&control, NOW);
         return n + take_replies(client);
 }
 
@@ -421,7 +421,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1",
                 .handle = control_handle,
-                .userdata = control,
+                .userdata = &control,
         };
         fuzz_check(api_server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
@@ -446,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)sd_event_run(event, 0);
         api_server_free(server);
         fuzz_check(!kept && !check.fn);
-        control = control_free(control);
+        control_end(&control);
         world = world_free(world);
         event = sd_event_unref(event);
         return 0;

@@ -203,7 +203,7 @@ static void follow_restart(const char *text)
 static void notify_events(void)
 {
         for (size_t i = 0; i < world->n_events; i++)
-                events_add(control->events, &world->events[i], 1700000000 * USEC_PER_SEC);
+                events_add(control.events, &world->events[i], 1700000000 * USEC_PER_SEC);
         world_events_clear(world);
 }
 
@@ -275,7 +275,7 @@ TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
 static void report_event_at(const char *text, double at)
 {
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "%s", text);
-        events_add(control->events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
+        events_add(control.events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
         world_events_clear(world);
 }
 
@@ -565,7 +565,7 @@ TEST(a_waiting_caller_may_leave)
         client_end(&client);
         while (sd_event_run(event, 1000) > 0)
                 ;
-        control_tick(control, clock_usec);
+        control_tick(&control, clock_usec);
         ck_assert_int_eq(web->rollout.state, ROLLOUT_RUNNING);
 }
 

@@ -85,68 +85,57 @@ static void encode_queues(const struct runtime *runtime, bool is_view, struct sh
         shared_reply_make(ret, is_view, CONTROL_REFUSED, quoted_put(parameters, &error->quoted));
 }
 
-static void encode(struct control *control, enum queue_question question, bool is_view, usec_t now)
+static void encode(struct control *control, enum reply_kind kind, bool is_view, usec_t now)
 {
-        struct shared_reply *reply = &control->queue_calls.answers[question][is_view].reply;
+        struct shared_reply *reply = &control->latest[kind][is_view].reply;
 
         shared_reply_clear(reply);
-        if (question == QUEUE_QUESTION_QUEUES)
-                encode_queues(control->host.runtime, is_view, reply);
+        if (kind == REPLY_QUEUES)
+                encode_queues(control->runtime, is_view, reply);
         else
                 shared_reply_make(reply, is_view, NULL, handler_metrics(control));
-        control->queue_calls.answers[question][is_view].at = now;
+        control->latest[kind][is_view].at = now;
 }
 
 void queue_calls_answer(struct control *control, usec_t now)
 {
-        struct queue_calls *calls = &control->queue_calls;
-        bool encoded[_QUEUE_QUESTION_MAX][2] = {{false}};
+        bool encoded[_REPLY_KIND_MAX][2] = {{false}};
 
-        while (calls->n > 0) {
-                enum queue_question question = calls->list[--calls->n].question;
-                struct call *call = calls->list[calls->n].call;
+        while (control->n_queue_calls > 0) {
+                enum reply_kind kind = control->queue_calls[--control->n_queue_calls].kind;
+                struct call *call = control->queue_calls[control->n_queue_calls].call;
                 bool is_view = call_is_view(call);
 
-                if (question == QUEUE_QUESTION_DOCTOR) {
-                        doctor_request(&control->host, call);
+                if (kind == REPLY_DIAGNOSIS) {
+                        doctor_request(control, call);
                         continue;
                 }
-                if (!encoded[question][is_view])
-                        encode(control, question, is_view, now);
-                encoded[question][is_view] = true;
-                call_reply_shared(call, &calls->answers[question][is_view].reply);
+                if (!encoded[kind][is_view])
+                        encode(control, kind, is_view, now);
+                encoded[kind][is_view] = true;
+                call_reply_shared(call, &control->latest[kind][is_view].reply);
         }
-}
-
-void queue_calls_forget(struct control *control, usec_t now)
-{
-        for (enum queue_question i = 0; i < _QUEUE_QUESTION_MAX; i++)
-                for (unsigned view = 0; view < 2; view++)
-                        if (usec_sub(now, control->queue_calls.answers[i][view].at) >= KEEP_USEC)
-                                shared_reply_clear(&control->queue_calls.answers[i][view].reply);
 }
 
 static void on_cancelled(struct call *call, void *userdata)
 {
-        struct queue_calls *calls = userdata;
+        struct control *control = userdata;
         size_t i = 0;
 
-        while (calls->list[i].call != call)
+        while (control->queue_calls[i].call != call)
                 i++;
-        calls->list[i] = calls->list[--calls->n];
+        control->queue_calls[i] = control->queue_calls[--control->n_queue_calls];
 }
 
-void queue_calls_add(struct control *control, struct call *call, enum queue_question question, usec_t now)
+void queue_calls_add(struct control *control, struct call *call, enum reply_kind kind, usec_t now)
 {
-        struct queue_calls *calls = &control->queue_calls;
-
-        queue_calls_forget(control, now);
-        if (call_is_view(call) && calls->answers[question][true].reply.text) {
-                call_reply_shared(call, &calls->answers[question][true].reply);
+        (void)handler_forget(control, usec_sub(now, KEEP_USEC));
+        if (call_is_view(call) && control->latest[kind][true].reply.text) {
+                call_reply_shared(call, &control->latest[kind][true].reply);
                 return;
         }
-        calls->list[calls->n].question = question;
-        calls->list[calls->n++].call = call;
-        call_keep(call, on_cancelled, calls);
-        queue_reading_begin(control->host.runtime);
+        control->queue_calls[control->n_queue_calls].kind = kind;
+        control->queue_calls[control->n_queue_calls++].call = call;
+        call_keep(call, on_cancelled, control);
+        queue_reading_begin(control->runtime);
 }

@@ -10,7 +10,7 @@
 void handle_get_status(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
-        uint64_t serial = control->host.runtime->wakeup->pass.serial;
+        uint64_t serial = control->runtime->wakeup->pass.serial;
         bool is_view = call_is_view(call);
 
         if (!handler_parse_fleets(control, call, parameters, &list))
@@ -19,13 +19,13 @@ void handle_get_status(struct control *control, struct call *call, json_t *param
                 call_reply(call, handler_status(control, &list, now), false);
                 return;
         }
-        struct shared_reply *reply = &control->status[is_view].reply;
-        if (!reply->text || control->status[is_view].serial != serial ||
-            usec_sub(now, control->status[is_view].at) > STATUS_KEEP_USEC) {
+        struct shared_reply *reply = &control->latest[REPLY_STATUS][is_view].reply;
+        if (!reply->text || control->latest[REPLY_STATUS][is_view].serial != serial ||
+            usec_sub(now, control->latest[REPLY_STATUS][is_view].at) > STATUS_KEEP_USEC) {
                 shared_reply_clear(reply);
                 shared_reply_make(reply, is_view, NULL, handler_status(control, &list, now));
-                control->status[is_view].serial = serial;
-                control->status[is_view].at = now;
+                control->latest[REPLY_STATUS][is_view].serial = serial;
+                control->latest[REPLY_STATUS][is_view].at = now;
         }
         call_reply_shared(call, reply);
 }
@@ -44,7 +44,7 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
         }
         if (!handler_parse_fleets(control, call, parameters, &list))
                 return;
-        if (id && !world_worker(control->host.world, id) && !events_have(control->events, id)) {
+        if (id && !world_worker(control->runtime->world, id) && !events_have(control->events, id)) {
                 handler_refuse_unknown(control, call, id);
                 return;
         }
@@ -62,12 +62,12 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
 
 void handle_get_metrics(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(control, call, QUEUE_QUESTION_METRICS, now);
+        queue_calls_add(control, call, REPLY_METRICS, now);
 }
 
 void handle_get_queues(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        queue_calls_add(control, call, QUEUE_QUESTION_QUEUES, now);
+        queue_calls_add(control, call, REPLY_QUEUES, now);
 }
 
 void handle_get_jobs(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -75,19 +75,19 @@ void handle_get_jobs(struct control *control, struct call *call, json_t *paramet
         _cleanup_(handler_fleets_free) struct handler_fleets list = {0};
 
         if (handler_parse_fleets(control, call, parameters, &list))
-                jobs_calls_add(&control->jobs_calls, call, list.fleets, list.n_fleets, now);
+                jobs_calls_add(control, call, list.fleets, list.n_fleets, now);
 }
 
 /* With autoscaled fleets, the queues are read first. */
 void handle_get_diagnosis(struct control *control, struct call *call, json_t *parameters _unused_, usec_t now)
 {
-        const struct world *world = control->host.world;
+        const struct world *world = control->runtime->world;
         bool scales = false;
 
         WORLD_FOREACH_FLEET(world, fleet)
                 scales |= fleet_scales(fleet);
         if (scales)
-                queue_calls_add(control, call, QUEUE_QUESTION_DOCTOR, now);
+                queue_calls_add(control, call, REPLY_DIAGNOSIS, now);
         else
-                doctor_request(&control->host, call);
+                doctor_request(control, call);
 }

@@ -13,7 +13,6 @@
 #include "model/world.h"
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
@@ -73,15 +72,9 @@ static pid_t start_process(const struct order_writer *writer, const uint8_t *byt
         _cleanup_launch_job_ struct launch_job *job = NULL;
         char *argv[] = {writer->path, writer->makes_folder ? (char *)"make" : NULL, NULL};
         const struct launch_plan plan = {.kind = LAUNCH_ORDERS, .fleet = {.argv = argv}};
-        _cleanup_close_ int input_fd = memfd_create("sqmgr-orders", MFD_CLOEXEC);
+        _cleanup_close_ int input_fd = fd_memory("sqmgr-orders", bytes, size);
+        int r = input_fd < 0 ? input_fd : launch_job_new(&plan, &job);
 
-        if (input_fd < 0)
-                return -errno;
-        int r = fd_write_all(input_fd, bytes, size);
-        if (r >= 0 && lseek(input_fd, 0, SEEK_SET) < 0)
-                r = -errno;
-        if (r >= 0)
-                r = launch_job_new(&plan, &job);
         if (r < 0)
                 return r;
         job->input_fd = input_fd;
