@@ -263,31 +263,17 @@ static bool leads_group(const struct claimant *claimant)
         return claimant->group == claimant->pid;
 }
 
-static bool is_known(const struct adoption *adoption, const struct claimant *claimant)
+static bool is_known(const struct adoption *adoption, pid_t pid, uint64_t start)
 {
-        const struct world *world = adoption->world;
-
         for (size_t i = 0; i < adoption->n_taken; i++)
-                if (adoption->taken[i].pid == claimant->pid && adoption->taken[i].start == claimant->start)
+                if (adoption->taken[i].pid == pid && adoption->taken[i].start == start)
                         return true;
-        WORLD_FOREACH_FLEET(world, fleet) {
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if ((worker->process.pid == claimant->pid &&
-                             worker->process.start == claimant->start) ||
-                            (worker->process.heartbeat_pid == claimant->pid &&
-                             worker->process.heartbeat_start == claimant->start))
-                                return true;
-                for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                        if (fleet->templates[i].pid == claimant->pid &&
-                            fleet->templates[i].pid_start == claimant->start)
-                                return true;
-        }
-        return false;
+        return world_has_process(adoption->world, pid, start);
 }
 
 void adoption_await(struct adoption *adoption, pid_t pid, uint64_t start)
 {
-        adoption->unread |= !is_known(adoption, &(struct claimant){.pid = pid, .start = start});
+        adoption->unread |= !is_known(adoption, pid, start);
 }
 
 /* Returns the worker that has the claimed index; NULL: none. */
@@ -322,7 +308,7 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
 {
         const struct worker *holder = holder_of(claimant);
 
-        if (is_done(adoption, claimant->fleet) || is_known(adoption, claimant) ||
+        if (is_done(adoption, claimant->fleet) || is_known(adoption, claimant->pid, claimant->start) ||
             (holder &&
              !(holder->process.unproven && (claimant->booted || claimant->started_at >= holder->spawned_at))))
                 return false;
@@ -372,7 +358,7 @@ static bool is_wanted(const struct adoption *adoption, const struct claimant *cl
 {
         if (claimant->index != 0)
                 return may_be(adoption, claimant) && !parent_of(adoption, claimant);
-        return !is_known(adoption, claimant);
+        return !is_known(adoption, claimant->pid, claimant->start);
 }
 
 /* Keeps the main process of each worker. A booted descendant makes all its ancestors of the same worker count

@@ -204,11 +204,8 @@ int varlink_encode_error(const char *error, json_t *parameters, char **ret, size
 
 static json_t *printable_string(const char *text, bool keep_newlines)
 {
-        _cleanup_free_ char *copy = strdup(text);
+        _cleanup_free_ char *copy = printable_copy(text, keep_newlines);
 
-        if (!copy)
-                return NULL;
-        printable_replace(copy, strlen(copy), keep_newlines);
         return json_string(copy);
 }
 

@@ -511,12 +511,9 @@ static void put_redis(struct facts *facts)
  * Prometheus rejects duplicate samples. */
 static bool is_label(const char *name)
 {
-        _cleanup_free_ char *copy = strdup(name);
+        _cleanup_free_ char *copy = printable_copy(name, true);
 
-        if (!copy)
-                return false;
-        printable_replace(copy, strlen(copy), true);
-        return strcmp(copy, name) == 0;
+        return copy && strcmp(copy, name) == 0;
 }
 
 /* Returns NULL if the queues are not read or already reported. One Redis user may lack permissions that

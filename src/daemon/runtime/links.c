@@ -11,6 +11,7 @@
 #include "io/log.h"
 #include "io/timer.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include "observe/observe.h"
 #include <limits.h>
 
@@ -161,15 +162,15 @@ static int read_variable(struct proc_facts *facts, const struct worker *worker, 
 {
         const char *name = worker->fleet->settings->traits->host_variable;
         _cleanup_proc_ struct proc *proc = NULL;
+        char text[PROC_ENVIRONMENT_MAX];
         size_t length = 0;
 
         if (!name)
                 return 0;
-        _cleanup_free_ char *text = malloc(ENV_MARKERS_MAX_BYTES);
-        int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
+        int r = proc_find(worker->process.pid, worker->process.start, &proc);
         if (r < 0 || !proc)
                 return r < 0 ? r : -ESRCH;
-        ssize_t n = proc_facts_environment(facts, proc, text, ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t n = proc_facts_environment(facts, proc, text, &length);
         if (n < 0)
                 return (int)n;
         const char *value = environment_find(text, length, name);
@@ -258,9 +259,16 @@ static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct wo
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_read_birth(link->runtime->proc_facts, proc, framework_of(traits), &birth);
+                r = proc_evidence_has_booted(link->runtime->proc_facts, proc, framework_of(traits));
         if (r < 0)
                 return r;
+        if (proc_has_exited(proc))
+                return -ESRCH;
+        birth.booted = r > 0;
+        birth.started_at = proc_start_time(proc) * (USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK));
+        birth.monotonic = clock_now(CLOCK_MONOTONIC);
+        birth.boottime = clock_now(CLOCK_BOOTTIME);
+        birth.realtime = clock_now(CLOCK_REALTIME);
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, traits->stale_usec);
 }
 

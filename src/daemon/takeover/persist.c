@@ -230,22 +230,6 @@ const char *state_load_boot_id(char boot_id[static BOOT_ID_MAX])
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
 
-static bool is_known(const struct world *world, pid_t pid)
-{
-        /* Also the session of a process that was started outside of our pid namespace. */
-        if (pid == 0)
-                return false;
-        WORLD_FOREACH_FLEET(world, fleet) {
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if (worker->process.pid == pid || worker->process.heartbeat_pid == pid)
-                                return true;
-                for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                        if (fleet->templates[i].pid == pid)
-                                return true;
-        }
-        return false;
-}
-
 /* A process that cannot be read has exited, and is not unknown. */
 static bool is_unknown(const struct world *world, pid_t pid, uint64_t before, uint64_t *ret_start)
 {
@@ -255,8 +239,9 @@ static bool is_unknown(const struct world *world, pid_t pid, uint64_t before, ui
                 _cleanup_proc_ struct proc *proc = NULL;
                 struct proc_place place;
 
+                /* The session is 0 if it was begun outside of our pid namespace. */
                 if (proc_open(above, &proc) < 0 || proc_has_exited(proc) || proc_place(proc, &place) < 0 ||
-                    is_known(world, above) || is_known(world, place.session))
+                    world_has_process(world, above, 0) || world_has_process(world, place.session, 0))
                         return false;
                 if (above == pid)
                         *ret_start = place.start_time;

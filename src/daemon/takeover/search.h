@@ -33,7 +33,7 @@ struct search {
         bool waits;       /* only processes that await the proc reader are left */
         usec_t began_at;
         size_t slice_bytes; /* bytes of environments read in this slice */
-        char environment[ENV_MARKERS_MAX_BYTES];
+        char environment[PROC_ENVIRONMENT_MAX];
 };
 
 enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };
