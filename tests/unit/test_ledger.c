@@ -33,7 +33,7 @@ static const struct ledger_start running = {.pid = 50,
 /* Returns the number of its slot. */
 static unsigned add(const struct ledger_start *started)
 {
-        unsigned number = ledger_add(&file.ledger, started);
+        unsigned number = ledger_put(&file.ledger, started);
 
         ck_assert_uint_ne(number, 0);
         return number;
@@ -79,7 +79,7 @@ static size_t read_starts(struct ledger_start *ret)
 TEST(a_start_is_known_once_it_is_claimed)
 {
         struct ledger_start found;
-        unsigned number = ledger_begin(&file.ledger, &start);
+        unsigned number = ledger_put(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, number);
 
         ck_assert_uint_ne(number, 0);
@@ -102,14 +102,14 @@ TEST(a_start_is_known_once_it_is_claimed)
 TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
 {
         struct ledger_start found;
-        unsigned late = ledger_begin(&file.ledger, &start);
+        unsigned late = ledger_put(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, late);
 
         ledger_take_over(&file.ledger);
         ck_assert(!ledger_claim(&claim, 50, 7));
         /* Its slot may be another start's by then. */
         for (unsigned i = 0; i < SLOTS; i++)
-                ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+                ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         uint64_t unknown = claim.slot->start;
         ck_assert(!ledger_claim(&claim, 50, 7));
         ck_assert_uint_eq(read_starts(&found), 0);
@@ -121,7 +121,7 @@ TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
 TEST(a_child_claims_its_start)
 {
         struct ledger_start found;
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         pid_t pid = unit_fork();
 
         if (pid == 0)
@@ -136,10 +136,10 @@ TEST(a_child_claims_its_start)
 TEST(slots_run_out_and_more_are_made)
 {
         for (unsigned i = 0; i < SLOTS; i++)
-                ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
-        ck_assert_uint_eq(ledger_add(&file.ledger, &start), 0);
+                ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
+        ck_assert_uint_eq(ledger_put(&file.ledger, &start), 0);
         ck_assert_int_eq(ledger_file_grow(&file, 1000), 0);
-        ck_assert_uint_eq(ledger_add(&file.ledger, &start), SLOTS + 1);
+        ck_assert_uint_eq(ledger_put(&file.ledger, &start), SLOTS + 1);
         struct stat status;
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_int_eq(status.st_size, (off_t)ledger_bytes(1000));
@@ -251,7 +251,7 @@ TEST_LOOP(a_worker_that_is_recorded_again_keeps_its_orders, 2)
                         struct worker lost = settle(traits, kinds[i], outcome);
                         struct ledger_start found, again = ledger_start_of(&lost);
                         struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE, .state_at = 1000};
-                        unsigned number = ledger_add(&file.ledger, &again);
+                        unsigned number = ledger_put(&file.ledger, &again);
 
                         ck_assert_uint_eq(read_starts(&found), 1);
                         ledger_settle(&found, traits, &known);
@@ -441,7 +441,7 @@ TEST_LOOP(a_file_of_another_boot_or_that_is_spoilt_is_made_anew, 7)
         struct stat before, after;
         char other[64];
 
-        ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         ledger_file_close(&file);
         ck_assert_int_eq(stat(path, &before), 0);
         snprintf(other, sizeof(other), "%s/other", dir);
@@ -518,7 +518,7 @@ TEST(slots_without_a_process_are_no_cause_for_a_search)
         struct ledger_start found;
 
         ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
-        ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         ledger_take_over(&file.ledger);
         ck_assert_uint_eq(read_starts(&found), 0);
         ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
@@ -564,7 +564,7 @@ TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
 TEST(a_child_knows_its_start_after_the_file_was_made_again)
 {
         struct ledger_start found;
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         int gate[2], status;
 
         ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
@@ -588,7 +588,7 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
         /* The new file has later records, too. */
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, pid);
-        ck_assert_uint_ne(ledger_add(&file.ledger, &found), 0);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &found), 0);
         ledger_file_close(&file);
         ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
         ck_assert_uint_eq(read_starts(&found), 2);
@@ -670,7 +670,7 @@ static int claim_lost_start(void *claim)
 TEST(a_child_survives_a_lost_ledger)
 {
         static _Alignas(16) char stack[1 << 16];
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         int status;
 
         ck_assert_int_eq(ledger_file_guard(), 0);

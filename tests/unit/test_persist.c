@@ -293,7 +293,7 @@ static unsigned fill_ledger(void)
         const struct ledger_start other = {.fleet = "other", .index = 1};
         unsigned number, last = 0;
 
-        while ((number = ledger_add(&runtime.ledger.ledger, &other)) != 0)
+        while ((number = ledger_put(&runtime.ledger.ledger, &other)) != 0)
                 last = number;
         return last;
 }
@@ -421,7 +421,7 @@ TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
         const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
 
         ledger_set_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH, false);
-        ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
+        ck_assert_uint_ne(ledger_put(&runtime.ledger.ledger, &impossible), 0);
         adopt();
         ck_assert_ptr_nonnull(runtime.search);
         ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));

@@ -3,6 +3,7 @@
 #include "daemon/api/api_server.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "io/users.h"
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -463,16 +464,14 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 /* Limits the time for an incomplete message, and for unread output before closing. */
 static int connection_arm(struct client_connection *connection, bool wanted)
 {
-        int enabled, r = sd_event_source_get_enabled(connection->deadline, &enabled);
+        uint64_t at = 0;
+        int r = sd_event_source_get_time(connection->deadline, &at);
 
-        if (r < 0 || wanted == (enabled != SD_EVENT_OFF))
+        if (r < 0 || wanted == (at != USEC_INFINITY))
                 return MIN(r, 0);
-        if (wanted)
-                r = sd_event_source_set_time_relative(connection->deadline,
-                                                      connection->server->options.message_timeout);
-        return r < 0 ? r
-                     : sd_event_source_set_enabled(connection->deadline,
-                                                   wanted ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        return wanted ? sd_event_source_set_time_relative(connection->deadline,
+                                                          connection->server->options.message_timeout)
+                      : sd_event_source_set_time(connection->deadline, USEC_INFINITY);
 }
 
 /* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
@@ -623,20 +622,14 @@ static int connection_new(struct api_server *server, int fd, uid_t uid, enum con
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->io, quota_of(connection)->priority);
-        if (r >= 0)
                 r = sd_event_add_defer(server->event, &connection->resume, on_resume, connection);
         if (r >= 0)
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->resume, quota_of(connection)->priority);
-        if (r >= 0)
-                r = sd_event_add_time(server->event, &connection->deadline, CLOCK_MONOTONIC, USEC_INFINITY, 0,
-                                      on_deadline, connection);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
-        if (r >= 0)
-                r = sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
+                r = timer_new(server->event, on_deadline, connection, &connection->deadline);
+        sd_event_source *const sources[] = {connection->io, connection->resume, connection->deadline};
+        for (size_t i = 0; i < ELEMENTSOF(sources) && r >= 0; i++)
+                r = sd_event_source_set_priority(sources[i], quota_of(connection)->priority);
         if (r < 0)
                 connection_free(connection);
         return r;

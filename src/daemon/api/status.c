@@ -474,37 +474,32 @@ static bool all_up(const struct problem_facts *known, const char *url)
         return true;
 }
 
-static void put_up(struct facts *facts, bool of_databases)
+/* Prints whether each server is up, or the duration of its last answer if known. */
+static void put_servers(struct facts *facts, const char *name, const char *help, bool of_databases, bool up)
 {
         const struct problem_facts *known = facts->info->facts;
 
-        for (size_t i = 0; i < known->n_redis; i++)
-                if (!!known->redis[i].database == of_databases && !is_repeated(known, i))
-                        SAMPLE(facts, all_up(known, known->redis[i].url), "url", known->redis[i].url);
-}
+        FAMILY(facts, name, "gauge", help);
+        for (size_t i = 0; i < known->n_redis; i++) {
+                const struct problem_redis *redis = &known->redis[i];
 
-static void put_round_trips(struct facts *facts, bool of_databases)
-{
-        const struct problem_facts *known = facts->info->facts;
-
-        for (size_t i = 0; i < known->n_redis; i++)
-                if (!!known->redis[i].database == of_databases && known->redis[i].rtt_usec > 0 &&
-                    !is_repeated(known, i))
-                        SAMPLE(facts, usec_seconds(known->redis[i].rtt_usec), "url", known->redis[i].url);
+                if (!!redis->database != of_databases || is_repeated(known, i))
+                        continue;
+                if (up)
+                        SAMPLE(facts, all_up(known, redis->url), "url", redis->url);
+                else if (redis->rtt_usec > 0)
+                        SAMPLE(facts, usec_seconds(redis->rtt_usec), "url", redis->url);
+        }
 }
 
 static void put_redis(struct facts *facts)
 {
-        FAMILY(facts, "sqmgr_redis_up", "gauge", "1 if the connection to this Redis is up.");
-        put_up(facts, false);
-        FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge",
-               "Duration of the last answer of this Redis.");
-        put_round_trips(facts, false);
-        FAMILY(facts, "sqmgr_database_up", "gauge", "1 if the connection to this database is up.");
-        put_up(facts, true);
-        FAMILY(facts, "sqmgr_database_round_trip_seconds", "gauge",
-               "Duration of the last transaction in this database.");
-        put_round_trips(facts, true);
+        put_servers(facts, "sqmgr_redis_up", "1 if the connection to this Redis is up.", false, true);
+        put_servers(facts, "sqmgr_redis_round_trip_seconds", "Duration of the last answer of this Redis.",
+                    false, false);
+        put_servers(facts, "sqmgr_database_up", "1 if the connection to this database is up.", true, true);
+        put_servers(facts, "sqmgr_database_round_trip_seconds",
+                    "Duration of the last transaction in this database.", true, false);
 }
 
 /* True if name is safe as a label. Invalid text could become equal to another name once replaced, and
