@@ -83,14 +83,6 @@ void __wrap_problems_collect(const struct control *of _unused_, struct problem_s
         ret->facts = (struct problem_facts){0};
 }
 
-/* At once: there is no Redis to wait for. */
-void __wrap_queue_calls_add(struct control *of, struct call *call, enum reply_kind kind, usec_t now);
-void __wrap_queue_calls_add(struct control *of, struct call *call, enum reply_kind kind, usec_t now _unused_)
-{
-        ck_assert_int_eq(kind, REPLY_METRICS);
-        call_reply(call, handler_metrics(of), false);
-}
-
 void __wrap_persist_save_now(struct runtime *unsaved, usec_t now);
 void __wrap_persist_save_now(struct runtime *unsaved, usec_t now)
 {

@@ -182,7 +182,12 @@ TEST(status_is_rendered_once_for_each_state_of_the_model)
 
 TEST(metrics_are_one_text)
 {
-        struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetrics", "{}"));
+        struct varlink_reply reply = {0};
+
+        client_send(&client, CONTROL("GetMetrics", "{}"));
+        client_settle(event);
+        queue_calls_answer(&control, clock_usec);
+        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         const char *text = json_string_value(json_object_get(reply.parameters, "text"));
 
         ck_assert_ptr_nonnull(text);

@@ -227,13 +227,6 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
         }
 }
 
-/* error: NULL: none. */
-static int encode(const char *error, json_t *parameters, bool continues, char **ret, size_t *ret_size)
-{
-        return error ? varlink_encode_error(error, parameters, ret, ret_size)
-                     : varlink_encode_reply(parameters, continues, ret, ret_size);
-}
-
 static void reply(struct call *call, const char *error, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
@@ -241,7 +234,7 @@ static void reply(struct call *call, const char *error, json_t *parameters, bool
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        int r = encode(error, parameters, continues, &text, &size);
+        int r = varlink_encode_reply(error, parameters, continues, &text, &size);
         call_send(call, r, text, size, continues);
 }
 
@@ -260,7 +253,7 @@ void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error
         *ret = (struct shared_reply){.is_view = is_view};
         if (is_view)
                 quoted_drop(parameters);
-        if (encode(error, parameters, false, &ret->text, &ret->size) < 0)
+        if (varlink_encode_reply(error, parameters, false, &ret->text, &ret->size) < 0)
                 ret->text = NULL;
 }
 
@@ -288,7 +281,7 @@ void call_keep(struct call *call, void (*cancelled)(struct call *call, void *use
 /* Encodes an error with this reason, and a NUL byte. */
 static int encode_refusal(const char *error, const char *reason, char **ret, size_t *ret_size)
 {
-        return varlink_encode_error(error, json_pack("{s:s, s:[]}", "reason", reason, "details"), ret,
+        return varlink_encode_reply(error, json_pack("{s:s, s:[]}", "reason", reason, "details"), false, ret,
                                     ret_size);
 }
 
@@ -772,7 +765,7 @@ void api_server_continue(struct api_server *server, int fd, json_t *reply)
         size_t size = 0;
         uid_t uid;
         enum control_access access = access_of(server, fd, &uid);
-        int r = reply ? varlink_encode_reply(reply, false, &text, &size) : 0;
+        int r = reply ? varlink_encode_reply(NULL, reply, false, &text, &size) : 0;
 
         if (r < 0 || access == CONTROL_NONE)
                 close_fd(fd);

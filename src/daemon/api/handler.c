@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared parts of the call handlers: the status, parameters and refusals. */
+/* Shared parts of the call handlers: parameters and refusals. */
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "io/users.h"
 #include "model/world.h"
-
-/* storage: of status_info.facts. */
-static struct status_info status_info(const struct control *control, struct problem_storage *storage,
-                                      usec_t now)
-{
-        problems_collect(control, storage, now);
-        return (struct status_info){
-                .instance = control->instance,
-                .version = control->version,
-                .settings = control->settings,
-                .pid = getpid(),
-                .started_at = control->started_at,
-                .realtime = clock_now(CLOCK_REALTIME),
-                .world = control->runtime->world,
-                .subsystems = &control->runtime->subsystems,
-                .facts = &storage->facts,
-        };
-}
-
-json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now)
-{
-        struct problem_storage storage;
-        const struct status_info info = status_info(control, &storage, now);
-
-        return status_render(&info, list->fleets, list->n_fleets, now);
-}
-
-json_t *handler_metrics(const struct control *control)
-{
-        struct problem_storage storage;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-        const struct status_info info = status_info(control, &storage, now);
-
-        _cleanup_free_ char *text = metrics_collect(&info, &control->runtime->wakeup->pass.ticks, now);
-        return text ? json_pack("{s:s}", "text", text) : NULL;
-}
 
 bool handler_forget(struct control *control, usec_t until)
 {

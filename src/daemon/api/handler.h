@@ -109,9 +109,7 @@ struct control {
         } latest[_REPLY_KIND_MAX][2]; /* [0]: for other clients; [1]: for viewers */
 };
 
-/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
-void queue_calls_add(struct control *control, struct call *call, enum reply_kind kind, usec_t now);
-/* Replies to all waiting calls. Call when the queues were read. */
+/* Replies to all calls that wait for the queues. Call when the queues were read. */
 void queue_calls_answer(struct control *control, usec_t now);
 
 /* Drops the latest replies up to that time. Returns true if there was one. */
@@ -168,11 +166,6 @@ struct handler_fleets {
         bool all;
 };
 void handler_fleets_free(struct handler_fleets *list);
-
-/* Return the status of these fleets, and the reply to GetMetrics: new references; NULL when memory is short.
- */
-json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now);
-json_t *handler_metrics(const struct control *control);
 
 /* Returns false after replying with an error. Free *ret in both cases. */
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,

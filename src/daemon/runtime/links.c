@@ -394,22 +394,6 @@ static struct reader_options options_of(struct link *link)
         };
 }
 
-static int make_reader(struct link *link)
-{
-        bool is_database = link->framework->traits->heartbeat == HEARTBEAT_DATABASE;
-
-        link->engine = is_database ? engine_of(link->url ?: "") : _DATABASE_ENGINE_MAX;
-        const struct reader_options options = options_of(link);
-        return reader_new(link->runtime->event, &options, &link->reader);
-}
-
-static int link_open(struct link *link)
-{
-        const struct reader_options options = options_of(link);
-
-        return reader_resume(link->reader, &options);
-}
-
 static int make_link(struct runtime *runtime, const struct fleet_settings *fleet)
 {
         static const struct heartbeats_ops ops = {
@@ -432,8 +416,11 @@ static int make_link(struct runtime *runtime, const struct fleet_settings *fleet
         link->runtime = runtime;
         link->framework = framework_of(fleet->traits);
         int r = text_copy(settings_fleet_url(runtime->world->settings, fleet), &link->url);
+        link->engine = link->framework->traits->heartbeat == HEARTBEAT_DATABASE ? engine_of(link->url ?: "")
+                                                                                : _DATABASE_ENGINE_MAX;
+        const struct reader_options options = options_of(link);
         if (r >= 0)
-                r = make_reader(link);
+                r = reader_new(runtime->event, &options, &link->reader);
         if (r >= 0 && fleet_settings_need_server(fleet))
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
@@ -534,8 +521,9 @@ static int on_quarantine_timer(sd_event_source *source _unused_, uint64_t due _u
                 reader_pause(link->reader, quarantine->lasts ? in_quarantine : "reload");
                 return 0;
         }
+        const struct reader_options options = options_of(link);
         quarantine->opened_at = now;
-        quarantine->open = link_open(link) >= 0;
+        quarantine->open = reader_resume(link->reader, &options) >= 0;
         if (!quarantine->open)
                 timer_set(quarantine->timer, now + QUARANTINE_RETRY_USEC);
         else if (quarantine->lasts)

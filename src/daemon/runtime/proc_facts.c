@@ -275,7 +275,7 @@ static void take_reply(struct proc_facts *facts, const struct proc_reply *reply,
         facts->has_answered = true;
 }
 
-static int receive(struct proc_facts *facts, usec_t now)
+static void reader_receive(struct proc_facts *facts, usec_t now)
 {
         static struct proc_reply replies[BATCH];
         struct iovec vectors[BATCH];
@@ -288,7 +288,7 @@ static int receive(struct proc_facts *facts, usec_t now)
         int n = recvmmsg(facts->process->fd, messages, BATCH, MSG_DONTWAIT, NULL);
         int r = n < 0 ? -errno : 0;
         if (r == -EAGAIN || r == -EINTR)
-                return 0;
+                return;
         for (int i = 0; r == 0 && i < n; i++)
                 if (messages[i].msg_len == 0)
                         r = -EPIPE;
@@ -301,12 +301,7 @@ static int receive(struct proc_facts *facts, usec_t now)
                 facts->has_answered = false;
                 facts->news = true;
         }
-        return r;
-}
-
-static void reader_receive(struct proc_facts *facts, usec_t now)
-{
-        if (receive(facts, now) < 0)
+        if (r < 0)
                 reader_stop(facts, now);
 }
 
