@@ -199,18 +199,8 @@ TEST(goes_on_where_it_was_on_the_same_boot)
 
         struct fleet fleet = {.settings = t.fleet->settings};
         state_continue_fleet(&fleet, saved, t.now);
-        ck_assert_uint_eq(fleet.generation, 7);
-        ck_assert_int_eq(fleet.order, ORDER_QUIET);
-        ck_assert_uint_eq(fleet.scale, 3);
-        ck_assert_uint_eq(fleet.random, 99);
-        ck_assert_str_eq(fleet.crash_last, "it died");
-        ck_assert_int_eq(fleet.rollout.state, ROLLOUT_HALTED);
-        ck_assert_uint_eq(fleet.rollout.failures, 3);
         ck_assert_uint_eq(fleet.rollout.failed_at, t.now - 3);
-        ck_assert_str_eq(fleet.rollout.error, "it failed");
-        ck_assert_uint_eq(fleet.crash.count, 4);
         ck_assert_uint_eq(fleet.crash.next_at, t.now + 30 * USEC_PER_SEC);
-        ck_assert_uint_eq(fleet.crash.freed, 1);
         ck_assert_uint_eq(fleet.churn.next_at, 0);
 }
 
