@@ -114,13 +114,6 @@ static void wakeup(void)
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
 }
 
-/* What was sent has been read. */
-static void settle(void)
-{
-        while (sd_event_run(event, 0) > 0)
-                ;
-}
-
 /* Waits for the reply to a caller: the reason, then the details, a line each. To be freed. */
 static char *refusal(struct client *client)
 {
@@ -287,13 +280,13 @@ TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
         hold_up(fifo, sizeof(fifo));
         for (size_t i = 0; i < 3; i++) {
                 client_send(&clients[i], REEXEC);
-                settle();
+                client_settle(event);
         }
         reexec_request(&reexec, NULL); /* a signal, too */
         while (runs() == 0)
                 wakeup();
         client_end(&clients[1]);
-        settle();
+        client_settle(event);
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
         for (size_t i = 0; i < 3; i += 2) {
@@ -313,7 +306,7 @@ TEST(too_many_who_ask_are_reported_so)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = client_open(path);
                 client_send(&clients[i], REEXEC);
-                settle();
+                client_settle(event);
         }
         expect_text("too many", refusal(&clients[16]));
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)
