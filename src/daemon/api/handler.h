@@ -43,9 +43,6 @@ struct watch_order {
 };
 
 struct watch_request {
-        struct fleet *const *fleets;
-        const struct watch_order *orders; /* result of the order just given, per fleet; NULL: no order */
-        size_t n_fleets;
         /* Keep the call until the restarts have ended. Newer restarts of these fleets are followed, too. */
         bool wait;
         bool drained; /* ended means: the old workers have exited, too */
@@ -55,9 +52,10 @@ struct watch_request {
 /* Returns the members of the error NotInMemory, a new reference; NULL when memory is short. */
 json_t *watch_render_not_in_memory(const struct fleet *fleet, const char *reason);
 
-/* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
- */
-void watch_reply(struct control *control, struct call *call, const struct watch_request *request, usec_t now);
+/* Replies with the progress of the restarts or returns of these fleets. orders: results of the order just
+ * given, per fleet. Copies what it needs. */
+void watch_reply(struct control *control, struct call *call, const struct watch_request *request,
+                 const struct handler_fleets *list, const struct watch_order *orders, usec_t now);
 
 /* Sends progress, warnings and errors to the waiting clients. */
 void watch_tick(struct control *control, usec_t now);
@@ -159,12 +157,6 @@ void handler_refuse_unknown(struct control *control, struct call *call, const ch
 /* Returns true after refusing the call because sqmgr is shutting down; else returns false without a reply. */
 bool handler_refuse_at_shutdown(struct control *control, struct call *call);
 
-/* The fleets named by a call, without duplicates. */
-struct handler_fleets {
-        struct fleet **fleets; /* owned */
-        size_t n_fleets;
-        bool all;
-};
 void handler_fleets_free(struct handler_fleets *list);
 
 /* Returns false after replying with an error. Free *ret in both cases. */

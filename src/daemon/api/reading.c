@@ -87,16 +87,8 @@ void handle_get_events(struct control *control, struct call *call, json_t *param
                 handler_refuse_unknown(control, call, id);
                 return;
         }
-        events_reply(control->events, call,
-                     &(struct events_request){
-                             .fleets = list.fleets,
-                             .n_fleets = list.n_fleets,
-                             .all = list.all,
-                             .worker = id,
-                             .from = json_is_number(after)
-                                             ? events_after(control->events, json_number_value(after))
-                                             : 0,
-                     });
+        events_reply(control->events, call, &list, id,
+                     json_is_number(after) ? events_after(control->events, json_number_value(after)) : 0);
 }
 
 static json_t *render_queues(const struct link *link)

@@ -165,15 +165,6 @@ static struct watch_order *allocate_orders(struct call *call, const struct handl
         return orders;
 }
 
-static void reply_watch(struct control *control, struct call *call, struct watch_request *request,
-                        const struct handler_fleets *list, const struct watch_order *orders, usec_t now)
-{
-        request->fleets = list->fleets;
-        request->n_fleets = list->n_fleets;
-        request->orders = orders;
-        watch_reply(control, call, request, now);
-}
-
 /* The parameters of Restart. */
 struct restart_request {
         struct watch_request watch;
@@ -230,7 +221,7 @@ static void restart_fleets(struct control *control, struct call *call, struct re
         }
         if (!handler_record(control, call))
                 return;
-        reply_watch(control, call, &request->watch, list, orders, now);
+        watch_reply(control, call, &request->watch, list, orders, now);
 }
 
 /* A call of Restart that waits until each of its fleets was checked for the release. */
@@ -409,7 +400,7 @@ void handle_rollback(struct control *control, struct call *call, json_t *paramet
         }
         if (!handler_record(control, call))
                 return;
-        reply_watch(control, call, &request, &list, orders, now);
+        watch_reply(control, call, &request, &list, orders, now);
 }
 
 void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -428,7 +419,7 @@ void handle_follow(struct control *control, struct call *call, json_t *parameter
                 return;
         for (size_t i = 0; rollback && i < list.n_fleets; i++)
                 orders[i].returned_to = list.fleets[i]->generation;
-        reply_watch(control, call, &request, &list, orders, now);
+        watch_reply(control, call, &request, &list, orders, now);
 }
 
 void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)

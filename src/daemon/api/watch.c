@@ -75,7 +75,8 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 }
 
 static struct watcher *watch_new(struct control *control, struct call *call,
-                                 const struct watch_request *request)
+                                 const struct watch_request *request, const struct handler_fleets *list,
+                                 const struct watch_order *orders)
 {
         _cleanup_(watch_free_pointer) struct watcher *watch = calloc(1, sizeof(*watch));
 
@@ -86,13 +87,12 @@ static struct watcher *watch_new(struct control *control, struct call *call,
                                   .drained = request->drained,
                                   .workers = request->workers,
                                   .events_at = events_end(control->events)};
-        watch->fleets = calloc(request->n_fleets + 1, sizeof(*watch->fleets));
+        watch->fleets = calloc(list->n_fleets + 1, sizeof(*watch->fleets));
         if (!watch->fleets)
                 return NULL;
-        for (size_t i = 0; i < request->n_fleets; i++) {
-                watch->fleets[i] = (struct watched){.name = strdup(request->fleets[i]->settings->name)};
-                if (request->orders)
-                        watch->fleets[i].order = request->orders[i];
+        for (size_t i = 0; i < list->n_fleets; i++) {
+                watch->fleets[i] =
+                        (struct watched){.name = strdup(list->fleets[i]->settings->name), .order = orders[i]};
                 watch->n_fleets = i + 1;
                 if (!watch->fleets[i].name)
                         return NULL;
@@ -409,9 +409,10 @@ static int arm_timer(struct watcher *watch)
         return r < 0 ? r : sd_event_source_set_enabled(watch->timer, SD_EVENT_ON);
 }
 
-void watch_reply(struct control *control, struct call *call, const struct watch_request *request, usec_t now)
+void watch_reply(struct control *control, struct call *call, const struct watch_request *request,
+                 const struct handler_fleets *list, const struct watch_order *orders, usec_t now)
 {
-        _cleanup_(watch_free_pointer) struct watcher *watch = watch_new(control, call, request);
+        _cleanup_(watch_free_pointer) struct watcher *watch = watch_new(control, call, request, list, orders);
         json_t *reply = NULL;
         int r = watch ? watch_update(watch, UPDATE_FIRST, now, &reply) : -ENOMEM;
 
