@@ -125,7 +125,7 @@ struct redis_diagnosis {
 
 /* The result of a rehearsal of a fleet's start. */
 struct start_diagnosis {
-        char *fleet;               /* name; owned */
+        char fleet[FLEET_NAME_MAX + 1];
         struct error_report error; /* the text is "" if a start would succeed, or no rehearsal could begin */
 };
 
@@ -162,8 +162,6 @@ static void diagnosis_free(struct diagnosis *diagnosis)
         }
         free(diagnosis->servers);
         release_check_cancel(diagnosis->rehearsal);
-        for (size_t i = 0; i < diagnosis->n_starts; i++)
-                free(diagnosis->starts[i].fleet);
         free(diagnosis->starts);
         problems_clear(&diagnosis->findings);
         sd_event_source_disable_unref(diagnosis->titles);
@@ -335,14 +333,14 @@ static bool rehearses(struct diagnosis *diagnosis)
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
                 const struct fleet *fleet = world->fleets[diagnosis->n_starts];
-                char *name = strdup(fleet->settings->name);
 
-                if (!name || !ARRAY_RESIZE(diagnosis->starts, diagnosis->n_starts + 1)) {
-                        free(name);
+                if (!ARRAY_RESIZE(diagnosis->starts, diagnosis->n_starts + 1)) {
                         diagnosis->findings.lost = true;
                         return false;
                 }
-                diagnosis->starts[diagnosis->n_starts++] = (struct start_diagnosis){.fleet = name};
+                struct start_diagnosis *start = &diagnosis->starts[diagnosis->n_starts++];
+                start->error.text[0] = '\0';
+                snprintf(start->fleet, sizeof(start->fleet), "%s", fleet->settings->name);
                 /* If no process can be started, the result of the fleet stays unknown. */
                 if (!fleet->settings->removed)
                         (void)release_check_begin(runtime, fleet, NULL, on_rehearsed, diagnosis,
