@@ -25,9 +25,8 @@ TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
 TEST(fleets_of_one_server_share_a_connection)
 {
         web_start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
-                  "nonexistent/s\n[fleet:one]\n" JOBS "[fleet:same]\n" JOBS);
-        ck_assert_uint_eq(runtime.links.n, 3);
-        ck_assert_ptr_eq(world_fleet(runtime_world, "same")->link, world_fleet(runtime_world, "one")->link);
+                  "nonexistent/s\n");
+        ck_assert_uint_eq(runtime.links.n, 2);
         ck_assert_ptr_eq(web()->link, world_fleet(runtime_world, "mail")->link);
         ck_assert_ptr_ne(web()->link, world_fleet(runtime_world, "far")->link);
         run_until(web_is_up());
@@ -72,6 +71,14 @@ TEST(the_connection_that_no_fleet_needs_is_closed)
         links_join(&runtime);
         ck_assert_uint_eq(runtime.links.n, 1);
         ck_assert_ptr_eq(runtime.links.list[0], web()->link);
+}
+
+TEST(fleets_of_one_database_share_a_connection)
+{
+        web_start("[fleet:one]\n" JOBS "[fleet:same]\n" JOBS "[fleet:redis]\ncommand=/bin/true\n");
+        ck_assert_uint_eq(runtime.links.n, 2);
+        ck_assert_ptr_eq(world_fleet(runtime_world, "same")->link, world_fleet(runtime_world, "one")->link);
+        ck_assert_ptr_eq(world_fleet(runtime_world, "redis")->link, web()->link);
 }
 
 TEST(a_fleet_that_comes_later_is_reported_that_its_server_is_there)
