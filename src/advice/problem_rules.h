@@ -6,11 +6,15 @@
 #include "advice/problem.h"
 #include "model/fleet.h"
 
-/* A connection to Redis. */
+/* A connection to Redis or to a database. */
 struct problem_redis {
+        const char *kind;     /* "redis", "postgresql" or "sqlite" */
         const char *database; /* "PostgreSQL" or "SQLite"; NULL: a Redis */
         const char *url;      /* without passwords */
+        const char *server;   /* `host:port` of the current master, if Sentinels named it; else NULL */
         enum reader_state state;
+        usec_t rtt_usec;                  /* 0: not known */
+        const struct queues *queues;      /* as last read; NULL: not read */
         const struct link *link;          /* as that of its fleets */
         bool for_queues;                  /* only queues are read from it */
         bool quarantined;                 /* see continuity/quarantine.h */

@@ -2,7 +2,6 @@
 /* Registers autoscaling as a subsystem of the daemon, and shows it in status, metrics and doctor. */
 #include "autoscaling/autoscaling.h"
 #include "daemon/poll/queue_reading.h"
-#include "daemon/takeover/persist.h"
 #include "daemon/workers/process.h"
 #include "frameworks/framework.h"
 #include "io/clock.h"
@@ -569,13 +568,13 @@ static void scaler_end(void *self)
         free(scaler);
 }
 
-static int scaler_begin(struct persist *persist, void **ret)
+static int scaler_begin(struct runtime *runtime, void **ret)
 {
         struct scaler *scaler = calloc(1, sizeof(*scaler));
 
         if (!scaler)
                 return -ENOMEM;
-        scaler->runtime = persist->runtime;
+        scaler->runtime = runtime;
         *ret = scaler;
         return 0;
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -73,6 +74,16 @@ int fd_write_all(int fd, const void *data, size_t size)
                 size -= (size_t)n;
         }
         return 0;
+}
+
+int fd_memory(const char *name, const void *data, size_t size)
+{
+        _cleanup_close_ int fd = memfd_create(name, MFD_CLOEXEC);
+        int r = fd < 0 ? -errno : fd_write_all(fd, data, size);
+
+        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
+                r = -errno;
+        return r < 0 ? r : TAKE_FD(fd);
 }
 
 int fd_send(int fd, const void *data, size_t size, int passed, int flags)

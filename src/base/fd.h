@@ -22,6 +22,10 @@ int fd_read_whole(int fd, size_t max_bytes, char **ret, size_t *ret_length);
  * been written. */
 int fd_write_all(int fd, const void *data, size_t size);
 
+/* Returns a close-on-exec memory file with these bytes, at offset 0, which the caller closes; or -errno.
+ * Unlike a pipe, the file takes all bytes at once, however little its reader reads. */
+int fd_memory(const char *name, const void *data, size_t size);
+
 /* Sends data as one message over the socket fd, with the descriptor `passed` attached (-1: none).
  * MSG_NOSIGNAL is added to flags, which are those of send(). Returns 0 or -errno. */
 int fd_send(int fd, const void *data, size_t size, int passed, int flags);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sanitizes untrusted text for logs, terminals and JSON. */
 #include "base/printable.h"
+#include <string.h>
 
 size_t printable_utf8(const char *text, size_t length, uint32_t *ret_character)
 {
@@ -82,4 +83,13 @@ void printable_replace(char *text, size_t length, bool keep_newlines)
                 }
                 i += n;
         }
+}
+
+char *printable_copy(const char *text, bool keep_newlines)
+{
+        char *copy = strdup(text);
+
+        if (copy)
+                printable_replace(copy, strlen(copy), keep_newlines);
+        return copy;
 }

@@ -16,3 +16,5 @@ size_t printable_drop_colours(char *text, size_t length);
 /* Replaces bytes in place: a tab with a space, any other control character and each byte that is not UTF-8
  * with '?'. Newlines stay if keep_newlines. */
 void printable_replace(char *text, size_t length, bool keep_newlines);
+/* Returns a copy in which that is done, which the caller frees; NULL: out of memory. */
+char *printable_copy(const char *text, bool keep_newlines);

@@ -227,9 +227,9 @@ int adoption_see(struct adoption *adoption, const struct sighting *sighting)
         return 0;
 }
 
-static bool same_worker(const struct claimant *a, const struct claimant *b)
+static bool same_place(const struct claimant *a, const struct claimant *b)
 {
-        return a->fleet == b->fleet && a->index == b->index && a->index != 0;
+        return a->fleet == b->fleet && a->index == b->index;
 }
 
 static int compare(uint64_t a, uint64_t b)
@@ -254,7 +254,7 @@ static struct claimant *parent_of(const struct adoption *adoption, const struct 
                         ? bsearch(&key, adoption->claimants, adoption->n_claimants, sizeof(key), compare_pids)
                         : NULL;
 
-        return parent && same_worker(parent, claimant) ? parent : NULL;
+        return parent && claimant->index != 0 && same_place(parent, claimant) ? parent : NULL;
 }
 
 /* A worker is started as the leader of its process group; leftover processes of jobs seldom are. */
@@ -263,31 +263,17 @@ static bool leads_group(const struct claimant *claimant)
         return claimant->group == claimant->pid;
 }
 
-static bool is_known(const struct adoption *adoption, const struct claimant *claimant)
+static bool is_known(const struct adoption *adoption, pid_t pid, uint64_t start)
 {
-        const struct world *world = adoption->world;
-
         for (size_t i = 0; i < adoption->n_taken; i++)
-                if (adoption->taken[i].pid == claimant->pid && adoption->taken[i].start == claimant->start)
+                if (adoption->taken[i].pid == pid && adoption->taken[i].start == start)
                         return true;
-        WORLD_FOREACH_FLEET(world, fleet) {
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if ((worker->process.pid == claimant->pid &&
-                             worker->process.start == claimant->start) ||
-                            (worker->process.heartbeat_pid == claimant->pid &&
-                             worker->process.heartbeat_start == claimant->start))
-                                return true;
-                for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                        if (fleet->templates[i].pid == claimant->pid &&
-                            fleet->templates[i].pid_start == claimant->start)
-                                return true;
-        }
-        return false;
+        return world_has_process(adoption->world, pid, start);
 }
 
 void adoption_await(struct adoption *adoption, pid_t pid, uint64_t start)
 {
-        adoption->unread |= !is_known(adoption, &(struct claimant){.pid = pid, .start = start});
+        adoption->unread |= !is_known(adoption, pid, start);
 }
 
 /* Returns the worker that has the claimed index; NULL: none. */
@@ -322,7 +308,7 @@ static bool may_be(const struct adoption *adoption, const struct claimant *claim
 {
         const struct worker *holder = holder_of(claimant);
 
-        if (is_done(adoption, claimant->fleet) || is_known(adoption, claimant) ||
+        if (is_done(adoption, claimant->fleet) || is_known(adoption, claimant->pid, claimant->start) ||
             (holder &&
              !(holder->process.unproven && (claimant->booted || claimant->started_at >= holder->spawned_at))))
                 return false;
@@ -352,11 +338,6 @@ static int compare_likely(const struct claimant *a, const struct claimant *b)
         return order != 0 ? order : compare((uint64_t)a->pid, (uint64_t)b->pid);
 }
 
-static bool same_place(const struct claimant *a, const struct claimant *b)
-{
-        return a->fleet == b->fleet && a->index == b->index;
-}
-
 /* Orders claimants by place, and within a place the likeliest first. */
 static int compare_claimants(const void *left, const void *right)
 {
@@ -372,7 +353,7 @@ static bool is_wanted(const struct adoption *adoption, const struct claimant *cl
 {
         if (claimant->index != 0)
                 return may_be(adoption, claimant) && !parent_of(adoption, claimant);
-        return !is_known(adoption, claimant);
+        return !is_known(adoption, claimant->pid, claimant->start);
 }
 
 /* Keeps the main process of each worker. A booted descendant makes all its ancestors of the same worker count
@@ -455,33 +436,23 @@ static bool take_wish(struct adoption *adoption, struct claimant *claimant)
         return false;
 }
 
-/* extra: return claimants whose place is taken. */
-static struct claimant *next_reported(struct adoption *adoption, bool extra)
+/* Claimants whose place is taken come after the others, and those without an index last: no guessed worker
+ * gets the place of another. */
+static unsigned rank_of(const struct claimant *claimant)
 {
-        for (size_t i = 0; i < adoption->n_claimants; i++) {
-                struct claimant *claimant = &adoption->claimants[i];
-
-                if (claimant->wanted && claimant->index != 0 && claimant->extra == extra &&
-                    take_wish(adoption, claimant))
-                        return claimant;
-        }
-        return NULL;
+        return claimant->index == 0 ? 2 : claimant->extra;
 }
 
 struct claimant *adoption_next(struct adoption *adoption)
 {
-        struct claimant *next = next_reported(adoption, false);
+        for (unsigned rank = 0; rank <= 2; rank++)
+                for (size_t i = 0; i < adoption->n_claimants; i++) {
+                        struct claimant *claimant = &adoption->claimants[i];
 
-        if (!next)
-                next = next_reported(adoption, true);
-        /* Claimants with an index come first, so that no guessed worker gets their place. */
-        for (size_t i = 0; !next && i < adoption->n_claimants; i++) {
-                struct claimant *guessed = &adoption->claimants[i];
-
-                if (guessed->wanted && take_wish(adoption, guessed))
-                        next = guessed;
-        }
-        return next;
+                        if (claimant->wanted && rank_of(claimant) == rank && take_wish(adoption, claimant))
+                                return claimant;
+                }
+        return NULL;
 }
 
 const struct fleet *adoption_full(struct adoption *adoption)

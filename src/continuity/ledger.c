@@ -110,8 +110,7 @@ static struct ledger_slot *free_slot(struct ledger *ledger, unsigned *ret_number
         return NULL;
 }
 
-/* Fills a free slot; its word comes last. */
-static unsigned put(struct ledger *ledger, const struct ledger_start *start, enum ledger_state state)
+unsigned ledger_put(struct ledger *ledger, const struct ledger_start *start)
 {
         unsigned number = 0;
         struct ledger_slot *slot = free_slot(ledger, &number);
@@ -136,6 +135,8 @@ static unsigned put(struct ledger *ledger, const struct ledger_start *start, enu
         slot->started_for = (uint16_t)start->started_for;
         atomic_store(&slot->forked, (uint16_t)start->forked);
         memcpy(slot->fleet, start->fleet, sizeof(slot->fleet));
+        /* The word comes last. */
+        enum ledger_state state = start->pid == 0 ? LEDGER_STARTING : LEDGER_RUNNING;
         atomic_store(&slot->word, make_word(state, epoch, start->pid));
         return number;
 }
@@ -168,16 +169,6 @@ struct ledger_start ledger_start_of(const struct worker *worker)
         start.heartbeat_pid = worker->process.elsewhere ? 0 : worker->process.heartbeat_pid;
         start.heartbeat_start = worker->process.elsewhere ? 0 : worker->process.heartbeat_start;
         return start;
-}
-
-unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start)
-{
-        return put(ledger, start, LEDGER_STARTING);
-}
-
-unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start)
-{
-        return put(ledger, start, LEDGER_RUNNING);
 }
 
 struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number)

@@ -138,9 +138,9 @@ struct ledger_start ledger_start_of(const struct worker *worker);
 
 /* Slots have numbers from 1 to n_slots. 0 means no slot, and all functions below accept it. */
 
-/* Records a start that is about to be made; start->pid and start->start are 0. Returns the number of its
- * slot, or 0 if all are taken. */
-unsigned ledger_begin(struct ledger *ledger, const struct ledger_start *start);
+/* Records a process; or, with start->pid and start->start 0, a start that is about to be made. Returns the
+ * number of its slot, or 0 if all are taken. */
+unsigned ledger_put(struct ledger *ledger, const struct ledger_start *start);
 /* The data that a child needs to claim its start. Points into the ledger: invalid once the ledger has moved.
  */
 struct ledger_claim {
@@ -152,8 +152,6 @@ struct ledger_claim ledger_claim_of(const struct ledger *ledger, unsigned number
 /* The process claims its start. Returns false if the start is void: the child then exits. Makes no call that
  * a child in the memory of sqmgr must not make. */
 bool ledger_claim(const struct ledger_claim *claim, pid_t pid, uint64_t start);
-/* Records a process that runs already. Returns the number of its slot, or 0 if all are taken. */
-unsigned ledger_add(struct ledger *ledger, const struct ledger_start *start);
 /* Call before a forked worker is allowed to continue. */
 void ledger_go(struct ledger *ledger, unsigned number);
 /* Frees the slot: the process is gone, or sqmgr no longer supervises the process. */

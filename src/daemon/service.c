@@ -10,35 +10,11 @@
 #include <grp.h>
 #include <malloc.h>
 
-int control_new(const struct control_host *host, struct control **ret)
+void control_end(struct control *control)
 {
-        struct control *control = calloc(1, sizeof(*control));
-
-        if (!control)
-                return -ENOMEM;
-        control->host = *host;
-        control->watches = (struct watch_list){.world = host->world, .event = host->persist->runtime->event};
-        control->jobs_calls.runtime = host->persist->runtime;
-        int r = events_new(&control->events);
-        if (r < 0) {
-                free(control);
-                return r;
-        }
-        control->watches.events = control->events;
-        *ret = control;
-        return 0;
-}
-
-struct control *control_free(struct control *control)
-{
-        if (!control)
-                return NULL;
-        assert(!control->watches.first);
-        events_free(control->events);
-        queue_calls_forget(control, USEC_INFINITY);
-        (void)handler_forget_status(control, USEC_INFINITY);
-        free(control);
-        return NULL;
+        assert(!control->watchers);
+        control->events = events_free(control->events);
+        (void)handler_forget(control, USEC_INFINITY);
 }
 
 /* Same order as control_methods: both are generated from CONTROL_METHODS. */
@@ -52,7 +28,7 @@ void handle_reload(struct control *control, struct call *call, json_t *parameter
 {
         const struct orderer by = handler_orderer(call);
         _cleanup_free_ char *lines = NULL;
-        int r = control->host.reload(control->host.reloader, &by, &lines);
+        int r = reload_settings(control->reloader, &by, &lines);
 
         if (r < 0) {
                 handler_refuse(call, "cannot reload the configuration: %s; the old settings remain active",
@@ -77,9 +53,9 @@ void handle_reexec(struct control *control, struct call *call, json_t *parameter
         const struct orderer by = handler_orderer(call);
         char who[ORDERER_TEXT_MAX];
 
-        event_by(&by, world_event(control->host.world, EVENT_ORDER, NULL, NULL, "re-exec requested by %s",
+        event_by(&by, world_event(control->runtime->world, EVENT_ORDER, NULL, NULL, "re-exec requested by %s",
                                   orderer_text(&by, who)));
-        control->host.reexec_request(control->host.reexec, call);
+        reexec_request(control->reexec, call);
 }
 
 void handle_ping(struct control *control _unused_, struct call *call, json_t *parameters _unused_,
@@ -91,10 +67,8 @@ void handle_ping(struct control *control _unused_, struct call *call, json_t *pa
 void handle_get_version(struct control *control, struct call *call, json_t *parameters _unused_,
                         usec_t now _unused_)
 {
-        call_reply(
-                call,
-                json_pack("{s:s, s:s}", "version", control->host.version, "instance", control->host.instance),
-                false);
+        call_reply(call, json_pack("{s:s, s:s}", "version", control->version, "instance", control->instance),
+                   false);
 }
 
 /* Returns a parameter that the method does not have, or NULL. A misspelled parameter must not be ignored. */
@@ -122,12 +96,11 @@ void control_handle(struct call *call, const struct control_method *method, json
 void control_tick(struct control *control, usec_t now)
 {
         events_tick(control->events);
-        /* Without recent requests, free the cached status and return memory: with many workers both are
+        /* Without recent requests, free the latest replies and return memory: with many workers both are
          * large. */
-        if (handler_forget_status(control, usec_sub(now, USEC_PER_SEC)))
+        if (handler_forget(control, usec_sub(now, USEC_PER_SEC)))
                 (void)malloc_trim(0);
-        watch_tick(&control->watches, now);
-        queue_calls_forget(control, now);
+        watch_tick(control, now);
 }
 
 static gid_t find_viewers(void)
@@ -139,7 +112,7 @@ static gid_t find_viewers(void)
 
 int service_start(struct service *service, const struct handover *handover)
 {
-        const struct settings *settings = service->host.world->settings;
+        const struct settings *settings = service->control.runtime->world->settings;
         struct api_server_groups *groups = &service->groups;
         char error[512];
 
@@ -155,7 +128,7 @@ int service_start(struct service *service, const struct handover *handover)
                         groups->operate = group->gr_gid;
                 snprintf(groups->operate_name, sizeof(groups->operate_name), "%s", settings->socket_group);
         }
-        int r = control_new(&service->host, &service->control);
+        int r = events_new(&service->control.events);
         if (r < 0)
                 return r;
         const struct api_server_options options = {
@@ -164,10 +137,9 @@ int service_start(struct service *service, const struct handover *handover)
                 .groups = *groups,
                 .version = PACKAGE_VERSION,
                 .handle = control_handle,
-                .userdata = service->control,
+                .userdata = &service->control,
         };
-        r = api_server_new(service->host.persist->runtime->event, &options, &service->server, error,
-                           sizeof(error));
+        r = api_server_new(service->control.runtime->event, &options, &service->server, error, sizeof(error));
         if (r >= 0)
                 r = listener_lock(settings->state_file, &service->state_lock_fd, error, sizeof(error));
         if (r >= 0)
@@ -195,20 +167,20 @@ void service_continue(struct service *service, const struct handover *handover)
 
 void service_keep(struct service *service)
 {
-        const char *path = service->host.world->settings->state_file;
+        const char *path = service->control.runtime->world->settings->state_file;
         char error[512];
 
         if (service->claim_fd < 0)
                 (void)listener_claim(path, &service->claim_fd, error, sizeof(error));
         if (access(path, F_OK) < 0)
-                service->host.persist->runtime->wakeup->pass.unsaved = true;
+                service->control.runtime->wakeup->pass.unsaved = true;
         int r = api_server_keep_socket(service->server, error, sizeof(error));
 
         if (r > 0)
                 log_warning(
                         "the control socket '%s' was deleted while sqmgr runs and has been created again; "
                         "find what deletes files there",
-                        service->host.world->settings->socket);
+                        service->control.runtime->world->settings->socket);
         else if (r < 0 && r != service->socket_error)
                 log_error("the control socket is lost: %s", error);
         service->socket_error = MIN(r, 0);
@@ -223,7 +195,7 @@ void service_find_groups(struct service *service)
 void service_end(struct service *service)
 {
         service->server = api_server_free(service->server);
-        service->control = control_free(service->control);
+        control_end(&service->control);
         service->state_lock_fd = close_fd(service->state_lock_fd);
         service->claim_fd = close_fd(service->claim_fd);
 }

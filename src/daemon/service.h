@@ -7,8 +7,7 @@
 #include "daemon/lifecycle/reload.h"
 
 struct service {
-        struct control_host host;
-        struct control *control;
+        struct control control;
         struct api_server *server;
         struct api_server_groups groups;
         int state_lock_fd; /* -1: not locked */
@@ -29,10 +28,8 @@ void service_find_groups(struct service *service);
 /* Closes the socket and releases its lock and that of the state file. Waiting calls are canceled. */
 void service_end(struct service *service);
 
-/* Returns 0 with *ret, to be freed with control_free(), or -ENOMEM. Copies *host. */
-int control_new(const struct control_host *host, struct control **ret);
-/* Call after api_server_free(), which cancels the calls that are kept here. Returns NULL. */
-struct control *control_free(struct control *control);
+/* Call after api_server_free(), which cancels the calls that are kept here. */
+void control_end(struct control *control);
 /* Handler for api_server_options.handle; userdata is the struct control. */
 void control_handle(struct call *call, const struct control_method *method, json_t *parameters,
                     void *userdata);

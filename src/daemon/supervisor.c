@@ -51,12 +51,11 @@ struct daemon {
         struct wakeup wakeup;
         struct runtime runtime;
         struct reloader reloader; /* holds the current settings */
-        struct persist persist;
         struct alerts *alerts;
         struct reexec reexec;
         struct service service;
         struct notify notify;
-        char *instance, *selector; /* see struct control_host */
+        char *instance, *selector; /* see struct control */
         bool grown;                /* workers were started since memory was last returned to the system */
 };
 
@@ -76,7 +75,7 @@ static void forget_removed(struct daemon *daemon)
         struct world *world = daemon->runtime.world;
         size_t n = world->n_fleets;
 
-        if (daemon->persist.search || rescues_need_removed(&daemon->runtime))
+        if (daemon->runtime.search || rescues_need_removed(&daemon->runtime))
                 return;
         world_forget_removed(world);
         if (world->n_fleets == n)
@@ -105,7 +104,7 @@ static bool on_save(usec_t now, void *userdata)
 {
         struct daemon *daemon = userdata;
 
-        return persist_save(&daemon->persist, now);
+        return persist_save(&daemon->runtime, now);
 }
 
 static bool on_action(const struct action *action, usec_t now, void *userdata)
@@ -128,7 +127,7 @@ static void poll_due(struct daemon *daemon, usec_t now)
                 launcher_rest();
                 service_keep(&daemon->service);
                 start_record_keep(&daemon->runtime);
-                order_writer_poll(&daemon->persist.orders, now);
+                order_writer_poll(&daemon->runtime.orders, now);
         }
         if (due != PASS_POLL_NONE)
                 poll_run(&daemon->runtime, due == PASS_POLL_FAST, now);
@@ -138,7 +137,7 @@ static void publish(void *userdata)
 {
         struct daemon *daemon = userdata;
 
-        notify_events(daemon->runtime.world, daemon->service.control->events, daemon->alerts);
+        notify_events(daemon->runtime.world, daemon->service.control.events, daemon->alerts);
 }
 
 static void plan(struct daemon *daemon)
@@ -149,7 +148,7 @@ static void plan(struct daemon *daemon)
                 .release = process_release,
         };
         struct world *world = daemon->runtime.world;
-        struct control *control = daemon->service.control;
+        struct control *control = &daemon->service.control;
         const struct pass_clocks clocks = {
                 .monotonic = clock_now(CLOCK_MONOTONIC),
                 .boottime = clock_now(CLOCK_BOOTTIME),
@@ -266,8 +265,8 @@ static void end(struct daemon *daemon)
         config_check_end(&daemon->reloader.config);
         termination_forget(&daemon->runtime);
         alerts_free(daemon->alerts);
-        adopt_free(daemon->persist.search);
-        order_writer_end(&daemon->persist.orders);
+        adopt_free(daemon->runtime.search);
+        order_writer_end(&daemon->runtime.orders);
         subsystems_end(&daemon->runtime.subsystems);
         if (daemon->runtime.world)
                 end_runtime(&daemon->runtime);
@@ -311,16 +310,15 @@ static void on_reloaded(void *userdata)
 static void compose(struct daemon *daemon, const struct invocation *invocation)
 {
         struct runtime *runtime = &daemon->runtime;
-        struct persist *persist = &daemon->persist;
 
         runtime->ledger = LEDGER_FILE_INIT;
         runtime->wakeup = &daemon->wakeup;
         runtime->links.found = attach_heartbeat;
         /* A reload does not change the path. */
-        persist->orders.runtime = runtime;
-        persist->orders.path = TAKE_PTR(daemon->reloader.settings->orders_file);
-        persist->orders.makes_folder = daemon->reloader.settings->orders_make_folder;
-        persist->runtime = daemon->reexec.runtime = runtime;
+        runtime->orders.runtime = runtime;
+        runtime->orders.path = TAKE_PTR(daemon->reloader.settings->orders_file);
+        runtime->orders.makes_folder = daemon->reloader.settings->orders_make_folder;
+        daemon->reexec.runtime = runtime;
         daemon->reloader.runtime = runtime;
         daemon->reloader.reloaded = on_reloaded;
         daemon->reloader.userdata = daemon;
@@ -328,12 +326,10 @@ static void compose(struct daemon *daemon, const struct invocation *invocation)
                 .runtime = runtime, .program = invocation->program, .config_path = invocation->config_path};
         config_check_accept(&daemon->reloader.config, clock_now(CLOCK_MONOTONIC));
         daemon->reexec.invocation = invocation;
-        daemon->reexec.persist = persist;
         daemon->reexec.publish = publish;
         daemon->reexec.userdata = daemon;
-        daemon->service.host = (struct control_host){
-                .world = daemon->runtime.world,
-                .persist = persist,
+        daemon->service.control = (struct control){
+                .runtime = runtime,
                 .settings = &daemon->reloader.age,
                 .config = &daemon->reloader.config,
                 .version = PACKAGE_VERSION,
@@ -341,9 +337,7 @@ static void compose(struct daemon *daemon, const struct invocation *invocation)
                 .selector = daemon->selector,
                 .started_at = clock_now(CLOCK_MONOTONIC),
                 .reloader = &daemon->reloader,
-                .reload = reload_settings,
                 .reexec = &daemon->reexec,
-                .reexec_request = reexec_request,
         };
 }
 
@@ -355,7 +349,7 @@ static void on_facts(void *userdata)
 
         exits_resume(runtime);
         poll_resume(runtime, clock_now(CLOCK_MONOTONIC));
-        adopt_resume(&daemon->persist);
+        adopt_resume(runtime);
         wakeup_arm(&daemon->wakeup);
 }
 
@@ -412,7 +406,7 @@ static int begin_runtime(struct daemon *daemon)
                 return r;
         links_join(runtime);
         SUBSYSTEMS_CALL(&daemon->runtime.subsystems, join);
-        r = adopt_begin(runtime, &daemon->persist, settings, clock_now(CLOCK_MONOTONIC));
+        r = adopt_begin(runtime, settings, clock_now(CLOCK_MONOTONIC));
         return r < 0 ? r : links_judge_crash(runtime, clock_now(CLOCK_MONOTONIC));
 }
 
@@ -435,7 +429,7 @@ static int begin(struct daemon *daemon, const struct invocation *invocation, str
             (r = world_new(settings, seed, &daemon->runtime.world)) < 0)
                 return r;
         compose(daemon, invocation);
-        if ((r = subsystems_begin(&daemon->runtime.subsystems, optional_features, &daemon->persist)) < 0)
+        if ((r = subsystems_begin(&daemon->runtime.subsystems, optional_features, &daemon->runtime)) < 0)
                 return r;
         if ((r = open_runtime(&daemon->runtime, handover)) < 0 || (r = open_proc_facts(daemon)) < 0 ||
             (r = add_signals(daemon)) < 0 ||
@@ -460,8 +454,8 @@ static int run(struct daemon *daemon)
         /* The loop itself allocates memory. After -ENOMEM it can continue, but may have lost a signal. */
         while ((r = sd_event_loop(daemon->runtime.event)) == -ENOMEM)
                 (void)nanosleep(&(struct timespec){.tv_nsec = MEMORY_WAIT_NSEC}, NULL);
-        (void)persist_save(&daemon->persist, clock_now(CLOCK_MONOTONIC));
-        order_writer_finish(&daemon->persist.orders, clock_now(CLOCK_MONOTONIC));
+        (void)persist_save(&daemon->runtime, clock_now(CLOCK_MONOTONIC));
+        order_writer_finish(&daemon->runtime.orders, clock_now(CLOCK_MONOTONIC));
         return r;
 }
 

@@ -14,7 +14,6 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -71,15 +70,6 @@ static int descriptor(const struct launch_job *job, size_t slot)
         return *(const int *)((const char *)job + slots[slot].offset);
 }
 
-/* Returns a memory file with the plan, or -errno. */
-static int make_block_file(const struct launch_job *job)
-{
-        _cleanup_close_ int fd = memfd_create("sqmgr-start", MFD_CLOEXEC);
-        int r = fd < 0 ? -errno : fd_write_all(fd, job->block, job->size);
-
-        return r < 0 ? r : TAKE_FD(fd);
-}
-
 int launch_job_new(const struct launch_plan *plan, struct launch_job **ret)
 {
         _cleanup_launch_job_ struct launch_job *job = malloc(sizeof(*job));
@@ -100,7 +90,7 @@ int launch_job_new(const struct launch_plan *plan, struct launch_job **ret)
                 r = launcher_prepare();
                 job->program_fd = launcher.program_fd;
                 if (r >= 0)
-                        r = job->block_fd = make_block_file(job);
+                        r = job->block_fd = fd_memory("sqmgr-start", job->block, job->size);
         }
         if (r < 0)
                 return r;

@@ -15,10 +15,19 @@
  */
 #define ENVIRONMENT_MAX_BYTES ((size_t)128 << 10)
 
+static bool is_answered(const char *variable)
+{
+        static const char *const begins[] = PROC_VARIABLES;
+        bool any = false;
+
+        FOREACH_ELEMENT(begin, begins)
+                any |= strncmp(variable, *begin, strlen(*begin)) == 0;
+        return any;
+}
+
 static int answer_environment(const struct proc *proc, struct proc_reply *reply)
 {
         static char text[ENVIRONMENT_MAX_BYTES];
-        const size_t prefix = strlen(PROC_VARIABLE_PREFIX);
 
         ssize_t length = proc_environment(proc, text, sizeof(text));
         if (length < 0)
@@ -27,8 +36,7 @@ static int answer_environment(const struct proc *proc, struct proc_reply *reply)
         for (ssize_t at = 0; at < length; at += (ssize_t)strlen(text + at) + 1) {
                 size_t size = strlen(text + at) + 1;
 
-                if (strncmp(text + at, PROC_VARIABLE_PREFIX, prefix) != 0 ||
-                    size > sizeof(reply->text) - reply->length)
+                if (!is_answered(text + at) || size > sizeof(reply->text) - reply->length)
                         continue;
                 memcpy(reply->text + reply->length, text + at, size);
                 reply->length += (uint32_t)size;

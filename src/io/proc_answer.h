@@ -13,7 +13,7 @@
  * - PROC_LOG_TAIL: the log may be on a file server. */
 enum proc_subject {
         PROC_TITLE,       /* text: as proc_title() returns it, with its NUL */
-        PROC_ENVIRONMENT, /* text: the variables that begin with PROC_VARIABLE_PREFIX, each with its NUL */
+        PROC_ENVIRONMENT, /* text: the variables that begin with one of PROC_VARIABLES, each with its NUL */
         PROC_MEMORY,      /* numbers */
         PROC_PEERS,       /* text: as proc_peers() returns it, with its NUL */
         PROC_LOG_TAIL,    /* text: as log_tail_read() returns it, with its NUL */
@@ -21,8 +21,12 @@ enum proc_subject {
 };
 
 /* The name of the program that answers. sqmgr executed under this name does the same. */
-#define PROC_READER_NAME     "sqmgr-proc-reader"
-#define PROC_VARIABLE_PREFIX "SQMGR_"
+#define PROC_READER_NAME "sqmgr-proc-reader"
+/* The markers of a worker, and the variable of its host name (traits.h). */
+#define PROC_VARIABLES                                                                                       \
+        {                                                                                                    \
+                "SQMGR_", "DYNO="                                                                            \
+        }
 
 /* A message holds up to PROC_QUESTIONS_MAX questions, or one PROC_LOG_TAIL with the log attached. */
 struct proc_question {

@@ -104,3 +104,28 @@ struct worker *world_worker(const struct world *world, const char *id)
                                 return worker;
         return NULL;
 }
+
+static bool is_process(pid_t pid, uint64_t start, pid_t its_pid, uint64_t its_start)
+{
+        return pid == its_pid && (start == 0 || start == its_start);
+}
+
+bool world_has_process(const struct world *world, pid_t pid, uint64_t start)
+{
+        /* A worker whose heartbeat process is not known has 0 there. */
+        if (pid == 0)
+                return false;
+        WORLD_FOREACH_FLEET(world, fleet) {
+                FLEET_FOREACH_WORKER(fleet, worker) {
+                        const struct worker_process *its = &worker->process;
+
+                        if (is_process(pid, start, its->pid, its->start) ||
+                            is_process(pid, start, its->heartbeat_pid, its->heartbeat_start))
+                                return true;
+                }
+                FLEET_FOREACH_TEMPLATE(fleet, template)
+                        if (is_process(pid, start, template->pid, template->pid_start))
+                                return true;
+        }
+        return false;
+}

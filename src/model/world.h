@@ -62,6 +62,8 @@ struct fleet *world_fleet(const struct world *world, const char *name);
 
 /* Returns the worker of id "FLEET/INDEX", or NULL. */
 struct worker *world_worker(const struct world *world, const char *id);
+/* Returns true if a worker or a template has this process. start: 0: any process that had this pid. */
+bool world_has_process(const struct world *world, pid_t pid, uint64_t start);
 
 /* Appends an event, and counts it in the totals; fleet and worker may be NULL. Returns the event, valid until
  * the next one is added. Returns NULL if memory is short or too many events are pending: the event is then

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Registers trials as a subsystem of the daemon. */
-#include "daemon/takeover/persist.h"
+#include "daemon/runtime/runtime.h"
 #include "io/clock.h"
 #include "model/world.h"
 #include "rollout_trial/trial_rules.h"
 
-static int begin(struct persist *persist, void **ret)
+static int begin(struct runtime *runtime, void **ret)
 {
-        *ret = persist->runtime->world;
+        *ret = runtime->world;
         return 0;
 }
 

@@ -34,11 +34,10 @@ bool settings_errors_any(const struct settings_errors *errors)
 
 int settings_errors_add_file(struct settings_errors *errors, const char *path)
 {
-        _cleanup_free_ char *copy = strdup(path);
+        _cleanup_free_ char *copy = printable_copy(path, false);
 
         if (!copy || !ARRAY_RESIZE(errors->files, errors->n_files + 1))
                 return -ENOMEM;
-        printable_replace(copy, strlen(copy), false);
         errors->files[errors->n_files++] = TAKE_PTR(copy);
         return 0;
 }

@@ -311,9 +311,7 @@ int main(void)
 
         for (int fd = LAUNCH_REPORT_FD; fd <= LAUNCH_TEMPLATE_FD; fd++)
                 (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-        int r = lseek(LAUNCH_BLOCK_FD, 0, SEEK_SET) < 0
-                        ? -errno
-                        : fd_read_whole(LAUNCH_BLOCK_FD, SIZE_MAX, &block, &size);
+        int r = fd_read_whole(LAUNCH_BLOCK_FD, SIZE_MAX, &block, &size);
         if (r == 0)
                 r = launch_plan_decode(block, size, &plan, &pointers);
         if (r < 0 || plan.kind >= _LAUNCH_KIND_MAX || !entries[plan.kind].run)

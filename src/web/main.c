@@ -122,11 +122,10 @@ static int parse_options(int argc, char **argv, struct options *options)
 
 static int check_socket(const char *path)
 {
-        _cleanup_free_ char *copy = strdup(path);
+        _cleanup_free_ char *copy = printable_copy(path, false);
 
         if (!copy)
                 return -ENOMEM;
-        printable_replace(copy, strlen(copy), false);
         if (path[0] != '/' || strcmp(copy, path) != 0)
                 return bad_usage("--socket is '%s': give a path that begins with '/'", copy);
         return 0;

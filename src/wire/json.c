@@ -3,47 +3,60 @@
 #include "wire/json.h"
 
 /* text follows an opening quote. Returns the position after the closing quote; end if there is none. */
-static const char *skip_string(const char *text, const char *end)
+static const char *take_string(struct json_census *census, const char *text, const char *end)
 {
-        while (text < end && *text != '"')
-                text += *text == '\\' && text + 1 < end ? 2 : 1;
+        const char *begin = text;
+
+        while (text < end && *text != '"') {
+                bool pair = *text == '\\';
+
+                census->escaped += pair || *text == '&' || *text == '<' || *text == '>' || *text == '\'';
+                text += pair && text + 1 < end ? 2 : 1;
+        }
+        census->string_bytes = MAX(census->string_bytes, (size_t)(text - begin));
         return text < end ? text + 1 : end;
 }
 
-/* Counts values and depth as the parser would allocate them. Text that is not JSON may pass: up to its first
- * error, the parser finds the same strings as this function. */
-static bool is_within(const struct json_bounds *bounds, const char *text, size_t size)
+/* Text that is not JSON is counted, too: up to its first error, the parser finds the same strings as this
+ * function. */
+void json_count(const char *text, size_t size, struct json_census *ret)
 {
-        size_t depth = 0, values = 1;
+        size_t depth = 0;
 
+        *ret = (struct json_census){.values = 1};
         for (const char *end = text + size; text < end;) {
                 switch (*text++) {
                 case '"':
-                        text = skip_string(text, end);
+                        text = take_string(ret, text, end);
                         break;
                 case '[':
                 case '{':
-                        if (++depth > bounds->depth)
-                                return false;
-                        values++;
+                        depth++;
+                        ret->depth = MAX(ret->depth, depth);
+                        ret->containers++;
+                        ret->values++;
                         break;
                 case ']':
                 case '}':
                         depth -= depth > 0;
                         break;
                 case ',':
-                        values++;
+                        ret->values++;
                         break;
                 default:
                         break;
                 }
         }
-        return values <= bounds->values;
 }
 
 int json_load(const struct json_bounds *bounds, const char *text, size_t size, size_t flags, json_t **ret)
 {
-        if (size > bounds->bytes || !is_within(bounds, text, size))
+        struct json_census census;
+
+        if (size > bounds->bytes)
+                return -EMSGSIZE;
+        json_count(text, size, &census);
+        if (census.values > bounds->values || census.depth > bounds->depth)
                 return -EMSGSIZE;
         errno = 0;
         json_t *json = json_loadb(text, size, flags, NULL);

@@ -10,9 +10,21 @@
  * exceeds a limit is refused before it is parsed. */
 struct json_bounds {
         size_t bytes;
-        size_t values; /* upper limit for all values: one, plus one for each comma and each '[' or '{' */
-        size_t depth;  /* of nested arrays and objects */
+        size_t values; /* with depth: see struct json_census */
+        size_t depth;
 };
+
+/* An upper limit for each number that a parser would find in a text. */
+struct json_census {
+        size_t values;       /* 1, plus 1 for each comma and each '[' or '{' */
+        size_t containers;   /* arrays and objects among the values */
+        size_t depth;        /* of nested arrays and objects */
+        size_t string_bytes; /* of the longest string, as written */
+        size_t escaped;      /* characters of strings that take several in HTML */
+};
+
+/* Counts without parsing. */
+void json_count(const char *text, size_t size, struct json_census *ret);
 
 /* Loads text. Returns 0; -EMSGSIZE if text exceeds bounds; -EINVAL if text is not JSON; or -ENOMEM. The
  * caller owns *ret and releases it by json_decref(). The only caller of jansson's loaders, as

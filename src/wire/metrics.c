@@ -52,11 +52,10 @@ void metrics_family(struct metrics *metrics, const char *name, const char *type,
 
 bool metrics_put_label(FILE *out, const char *name, const char *value)
 {
-        _cleanup_free_ char *shown = strdup(value);
+        _cleanup_free_ char *shown = printable_copy(value, true);
 
         if (!shown)
                 return false;
-        printable_replace(shown, strlen(shown), true);
         fprintf(out, "%s=\"", name);
         put_escaped(out, shown, true);
         fputc('"', out);

@@ -22,10 +22,8 @@ static int clean_string(json_t *string, bool keep_newlines)
 
 static bool is_printable(const char *name)
 {
-        _cleanup_free_ char *copy = strdup(name);
+        _cleanup_free_ char *copy = printable_copy(name, false);
 
-        if (copy)
-                printable_replace(copy, strlen(copy), false);
         return copy && strcmp(copy, name) == 0;
 }
 
@@ -359,67 +357,25 @@ static _printf_(2, 3) bool refuse(char *reason, const char *format, ...)
         return false;
 }
 
-struct census {
-        size_t values, containers, depth, escaped;
-};
-
-/* Returns the end of the string that begins at text: its closing quote, or the NUL. */
-static const char *take_string(struct census *census, const char *text)
-{
-        while (*(text += strcspn(text, "\"\\&<>'")) != '\0' && *text != '"') {
-                bool pair = text[0] == '\\' && text[1] != '\0';
-
-                census->escaped++;
-                text += pair ? 2 : 1;
-        }
-        return text;
-}
-
-/* Takes the character at `at`, outside of strings. Garbage is counted, too; the parser rejects it later. */
-static void take_character(struct census *census, char at)
-{
-        bool opens = at == '{' || at == '[', closes = at == '}' || at == ']';
-
-        census->containers += opens;
-        census->values += opens || at == ',';
-        census->depth += opens;
-        census->depth -= closes && census->depth > 0;
-}
-
-static bool check_census(const struct census *census, const struct reply_limits *limits, char *reason)
-{
-        if (census->containers > limits->containers)
-                return refuse(reason, "more than %zu lists and objects", limits->containers);
-        if (census->values > limits->values)
-                return refuse(reason, "more than %zu values", limits->values);
-        if (census->escaped > limits->escaped)
-                return refuse(reason, "more than %zu characters of markup", limits->escaped);
-        if (census->depth > REPLY_DEPTH_MAX)
-                return refuse(reason, "more than %d levels", REPLY_DEPTH_MAX);
-        return true;
-}
-
 bool reply_limits_scan(enum instance_query query, const char *text, size_t size,
                        char reason[static REPLY_REASON_MAX])
 {
         const struct reply_limits *limits = &reply_limits[query];
-        struct census census = {0};
+        struct json_census census;
 
         if (size > limits->bytes)
                 return refuse(reason, "more than %zu bytes", limits->bytes);
-        for (const char *at = text; *(at += strcspn(at, "\"{}[],")) != '\0'; at++) {
-                if (*at == '"') {
-                        const char *end = take_string(&census, at + 1);
-
-                        if ((size_t)(end - at - 1) > limits->string_bytes)
-                                return refuse(reason, "a text of more than %zu bytes", limits->string_bytes);
-                        at = end - (*end == '\0');
-                } else {
-                        take_character(&census, *at);
-                }
-                if (!check_census(&census, limits, reason))
-                        return false;
-        }
+        json_count(text, size, &census);
+        if (census.string_bytes > limits->string_bytes)
+                return refuse(reason, "a text of more than %zu bytes", limits->string_bytes);
+        if (census.containers > limits->containers)
+                return refuse(reason, "more than %zu lists and objects", limits->containers);
+        if (census.values > limits->values)
+                return refuse(reason, "more than %zu values", limits->values);
+        if (census.escaped > limits->escaped)
+                return refuse(reason, "more than %zu characters of markup", limits->escaped);
+        if (census.depth > REPLY_DEPTH_MAX)
+                return refuse(reason, "more than %d levels", REPLY_DEPTH_MAX);
         return true;
 }
 

@@ -108,8 +108,8 @@ extern const struct reply_limits reply_limits[_INSTANCE_QUERY_MAX + 1];
 
 #define REPLY_REASON_MAX 128
 
-/* Checks a reply before it is parsed: parsing multiplies its size. text ends with a NUL after size bytes.
- * Returns true if the reply is within the limits. Otherwise reason says what is too much. */
+/* Checks a reply before it is parsed: parsing multiplies its size. Returns true if the reply is within the
+ * limits. Otherwise reason says what is too much. */
 bool reply_limits_scan(enum instance_query query, const char *text, size_t size,
                        char reason[static REPLY_REASON_MAX]);
 /* Checks the parameters of a reply, which must have passed reply_limits_scan(). Returns as that. */

@@ -190,25 +190,17 @@ int varlink_encode_call(const char *method, json_t *parameters, bool more, char 
                       ret, ret_size);
 }
 
-int varlink_encode_reply(json_t *parameters, bool continues, char **ret, size_t *ret_size)
+int varlink_encode_reply(const char *error, json_t *parameters, bool continues, char **ret, size_t *ret_size)
 {
-        return encode(json_pack("{s:o, s:o*}", "parameters", parameters, "continues",
+        return encode(json_pack("{s:o, s:s*, s:o*}", "parameters", parameters, "error", error, "continues",
                                 continues ? json_true() : NULL),
                       ret, ret_size);
 }
 
-int varlink_encode_error(const char *error, json_t *parameters, char **ret, size_t *ret_size)
-{
-        return encode(json_pack("{s:o, s:s}", "parameters", parameters, "error", error), ret, ret_size);
-}
-
 static json_t *printable_string(const char *text, bool keep_newlines)
 {
-        _cleanup_free_ char *copy = strdup(text);
+        _cleanup_free_ char *copy = printable_copy(text, keep_newlines);
 
-        if (!copy)
-                return NULL;
-        printable_replace(copy, strlen(copy), keep_newlines);
         return json_string(copy);
 }
 

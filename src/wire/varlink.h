@@ -84,8 +84,8 @@ void varlink_reply_free(struct varlink_reply *reply);
 /* The encoders consume the reference to parameters, even on failure. NULL parameters mean an earlier
  * allocation failed. The caller frees *ret; *ret_size includes the NUL. Return 0 or -ENOMEM. */
 int varlink_encode_call(const char *method, json_t *parameters, bool more, char **ret, size_t *ret_size);
-int varlink_encode_reply(json_t *parameters, bool continues, char **ret, size_t *ret_size);
-int varlink_encode_error(const char *error, json_t *parameters, char **ret, size_t *ret_size);
+/* error: NULL: none. */
+int varlink_encode_reply(const char *error, json_t *parameters, bool continues, char **ret, size_t *ret_size);
 
 /* Returns a JSON string of untrusted text: control characters except newlines, and bytes that are not UTF-8,
  * become '?'. NULL and "" become null. Returns NULL if memory is short. */

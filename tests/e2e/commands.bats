@@ -288,9 +288,10 @@ END
         start_fleet 1 "environment = DYNO=web.1"
         redis config set appendonly no
         finding="fleet 'default': environment sets DYNO; heartbeats of Sidekiq under that name cannot be matched"
+        has_line() { sqmgrctl doctor | grep -qxF "$1"; }
         run -1 sqmgrctl doctor
-        grep -qxF "warning  $finding. Remove the variable from environment, or set namespaced = yes" <<<"$output"
-        grep -qxF "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts. Set appendonly to yes" <<<"$output"
+        wait_until 20 has_line "warning  $finding. Remove the variable from environment, or set namespaced = yes"
+        wait_until 20 has_line "problem  Redis unix://$folder/redis.sock: no persistence: all jobs are lost when Redis restarts. Set appendonly to yes"
         esc=$'\033'
         cat >narrow <<END
 ${esc}[33mwarning  ${esc}[0mfleet 'default': environment sets DYNO; heartbeats of Sidekiq under

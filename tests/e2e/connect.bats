@@ -98,7 +98,7 @@ rescue_jobs = requeue
 job_warn_after = 1s
 END
         start_ready 1
-        REDIS_URL="redis://worker:$secret@[::1]:$port/3" enqueue 1 Hold "$folder/release"
+        REDIS_URL="redis://worker:$secret@[::1]:$port/3" enqueue_with_client 1 Hold "$folder/release"
         has_event() { sqmgrctl events --json | jq -es "any(.[]; .event == \"$1\")"; }
         shown() { sqmgrctl jobs --json | jq -e '.jobs | length == 1'; }
         wait_until 30 shown

@@ -21,7 +21,7 @@ start_postgresql() {
                 cp -a "$BATS_FILE_TMPDIR/cluster" "$folder/pg/data"
         else
                 "${as_postgresql[@]}" "$postgresql_programs/initdb" -D "$folder/pg/data" -U postgres -A trust -E UTF8 \
-                        --locale=C.UTF-8 --no-sync >"$folder/postgresql.log" 2>&1 || return 1
+                        --locale=C.UTF-8 --no-sync --wal-segsize=1 >"$folder/postgresql.log" 2>&1 || return 1
                 cp -a "$folder/pg/data" "$BATS_FILE_TMPDIR/cluster"
         fi
         postgresql_address=127.$((RANDOM % 254 + 1)).$((RANDOM % 254 + 1)).1

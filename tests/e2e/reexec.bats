@@ -172,6 +172,7 @@ runs_the_new_file() { [ "$(stat -Lc %i "/proc/$sqmgr_pid/exe")" = "$(stat -c %i 
         [[ $output == *"$folder/state: "* ]]
         # The state is written again before the new program is queried.
         run -0 sqmgrctl reexec
+        kill -STOP "$sqmgr_pid" # which may write it once more
         rm state
         run -0 sqmgr -c "$folder/sqmgr.ini" --check-state
         [ "$output" = "$folder/sqmgr.ini: ok" ]

@@ -97,7 +97,7 @@ active_process_count = 2
 ready_after = 1s
 END
         start_ready 2
-        enqueue 4 Hold "$folder/release"
+        enqueue_with_client 4 Hold "$folder/release"
         wait_until 20 started_and_handed_on 4
         workers=$(worker_pids)
         sqmgrctl restart

@@ -37,7 +37,7 @@ hold_connections() { # N KIND
 }
 
 # Prints the parts that do not change continuously.
-without_variable_fields() { command jq -S 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$|^quoted$") | not)) else . end)'; }
+without_variable_fields() { jq 'walk(if type == "object" then with_entries(select(.key | test("seconds$|rtt_ms|memory_bytes|^busy$|^quoted$|^summary$") | not)) else . end)'; }
 
 same_status() {
         get /api/status | jq '.instances[0].status' | without_variable_fields >web.json

@@ -73,7 +73,7 @@ start_elsewhere() {
 @test "a restart replaces workers without a visible heartbeat, and cuts off no job" {
         start_elsewhere
         wait_until 15 is_elsewhere "$worker"
-        enqueue 1 Hold "$folder/release"
+        enqueue_with_client 1 Hold "$folder/release"
         wait_until 20 has_started 1
         run -0 sqmgrctl restart --wait --timeout 120s
         alive "$worker"
@@ -95,7 +95,7 @@ start_elsewhere() {
         wait_until 60 fleet_is '(.workers | length) == 1 and .workers[0].waits_for_code == "beats-elsewhere"'
 
         worker=$(fleet '.workers[0].pid')
-        enqueue 1 Hold "$folder/release"
+        enqueue_with_client 1 Hold "$folder/release"
         wait_until 60 has_started 1
         run -0 sqmgrctl stop "$(fleet '.workers[0].id')" --force
         wait_until 60 gone "$worker"

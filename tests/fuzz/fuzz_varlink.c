@@ -50,11 +50,10 @@ static struct settings settings = {
 static char folder[] = "/tmp/sqmgr-fuzz-XXXXXX", path[64];
 static sd_event *event;
 static struct world *world;
-static struct control *control;
+static struct control control;
 static struct call *kept;
 static struct wakeup loop_iterate;
 static struct runtime runtime = {.wakeup = &loop_iterate};
-static struct persist runtime_keeper = {.runtime = &runtime};
 static struct link link_down;
 static struct link *link_list[] = {&link_down};
 /* A check for a release; fn is NULL if none is in progress. */
@@ -95,18 +94,6 @@ const char *__wrap_reader_url_text(const struct reader *reader _unused_)
         return "redis://r";
 }
 
-const char *__wrap_reader_server_text(const struct reader *reader);
-const char *__wrap_reader_server_text(const struct reader *reader _unused_)
-{
-        return NULL;
-}
-
-usec_t __wrap_reader_rtt_usec(const struct reader *reader);
-usec_t __wrap_reader_rtt_usec(const struct reader *reader _unused_)
-{
-        return 0;
-}
-
 int __wrap_reader_ask(struct reader *reader, const struct query *query, reader_answer_fn callback,
                       void *userdata);
 int __wrap_reader_ask(struct reader *reader _unused_, const struct query *query _unused_,
@@ -115,13 +102,16 @@ int __wrap_reader_ask(struct reader *reader _unused_, const struct query *query 
         return -ENOTCONN;
 }
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
+int __wrap_reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
+int __wrap_reload_settings(struct reloader *reloader _unused_, const struct orderer *by _unused_,
+                           char **ret_lines)
 {
         *ret_lines = strdup("");
         return *ret_lines ? 0 : -ENOMEM;
 }
 
-static void on_reexec(struct reexec *reexec _unused_, struct call *call)
+void __wrap_reexec_request(struct reexec *reexec, struct call *call);
+void __wrap_reexec_request(struct reexec *reexec _unused_, struct call *call)
 {
         call_reply(call, json_object(), false);
 }
@@ -133,11 +123,11 @@ static void on_cancelled(struct call *call, void *userdata _unused_)
 }
 
 /* Keeps every second call until its client leaves or the next call arrives. */
-void __real_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __real_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now)
 {
         fuzz_check(n_fleets > 0 && fleets[0]);
@@ -149,24 +139,26 @@ void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fl
         }
         keeps = !keeps;
         if (keeps) {
-                __real_jobs_calls_add(list, call, fleets, n_fleets, now);
+                __real_jobs_calls_add(of, call, fleets, n_fleets, now);
                 return;
         }
         call_keep(call, on_cancelled, NULL);
         kept = call;
 }
 
-void __wrap_problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
-void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
+void __wrap_problems_collect(const struct control *of, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct control *of _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
-        ret->redis[0] = (struct problem_redis){
-                .url = "redis://r", .state = READER_STATE_DOWN, .error = __wrap_reader_error(NULL)};
+        ret->redis[0] = (struct problem_redis){.kind = "redis",
+                                               .url = "redis://r",
+                                               .state = READER_STATE_DOWN,
+                                               .error = __wrap_reader_error(NULL)};
         ret->facts = (struct problem_facts){.redis = ret->redis, .n_redis = 1};
 }
 
-void __wrap_doctor_request(const struct control_host *host, struct call *call);
-void __wrap_doctor_request(const struct control_host *host _unused_, struct call *call)
+void __wrap_doctor_request(const struct control *of, struct call *call);
+void __wrap_doctor_request(const struct control *of _unused_, struct call *call)
 {
         call_reply(call, json_object(), false);
 }
@@ -206,8 +198,8 @@ static void end_check(void)
         ended.fn(has_release ? NULL : &error, ended.userdata);
 }
 
-void __wrap_persist_save_now(struct persist *persist, usec_t now);
-void __wrap_persist_save_now(struct persist *persist _unused_, usec_t now _unused_)
+void __wrap_persist_save_now(struct runtime *saved, usec_t now);
+void __wrap_persist_save_now(struct runtime *saved _unused_, usec_t now _unused_)
 {
 }
 
@@ -258,14 +250,12 @@ static void plant(struct fleet *fleet)
 static void make_world(void)
 {
         static const struct status_settings settings_age = {.refused = true};
-        struct control_host host = {
+        control = (struct control){
                 .version = "1",
                 .instance = "shop",
                 .started_at = NOW,
-                .persist = &runtime_keeper,
+                .runtime = &runtime,
                 .settings = &settings_age,
-                .reload = on_reload,
-                .reexec_request = on_reexec,
         };
 
         for (size_t i = 0; i < ELEMENTSOF(fleet_settings); i++)
@@ -285,12 +275,11 @@ static void make_world(void)
         for (size_t i = 0; i < world->n_fleets; i++)
                 plant(world->fleets[i]);
         keeps = has_release = false;
-        host.world = world;
         runtime.event = event;
         runtime.world = world;
-        fuzz_check(control_new(&host, &control) == 0);
+        fuzz_check(events_new(&control.events) == 0);
         for (size_t i = 0; i < world->n_events; i++)
-                events_add(control->events, &world->events[i], NOW);
+                events_add(control.events, &world->events[i], NOW);
 }
 
 /* Reads all replies, which must be complete. Returns their number. */
@@ -351,8 +340,8 @@ static unsigned client_iterate(struct client *client)
         end_check();
         world_events_clear(world);
         if (queue_reading_tick(&runtime))
-                queue_calls_answer(control, NOW);
-        control_tick(control, NOW);
+                queue_calls_answer(&control, NOW);
+        control_tick(&control, NOW);
         return n + take_replies(client);
 }
 
@@ -432,7 +421,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1",
                 .handle = control_handle,
-                .userdata = control,
+                .userdata = &control,
         };
         fuzz_check(api_server_new(event, &options, &server, error, sizeof(error)) == 0);
         for (size_t i = 0; i < CLIENTS; i++)
@@ -457,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         (void)sd_event_run(event, 0);
         api_server_free(server);
         fuzz_check(!kept && !check.fn);
-        control = control_free(control);
+        control_end(&control);
         world = world_free(world);
         event = sd_event_unref(event);
         return 0;

@@ -173,7 +173,7 @@ void shell_record(struct sim *sim, struct process *process, unsigned record)
         const struct ledger_start start = ledger_start_of(process->worker);
 
         process->ledger = &sim->shell.ledger;
-        process->record = record != 0 ? record : ledger_add(process->ledger, &start);
+        process->record = record != 0 ? record : ledger_put(process->ledger, &start);
 }
 
 static void watch(struct sim *sim, struct process *process, struct worker *worker, unsigned record)

@@ -391,7 +391,7 @@ static void start(struct sim *sim, const struct action *action)
         };
 
         snprintf(start.fleet, sizeof(start.fleet), "%s", action->fleet->settings->name);
-        unsigned record = ledger_begin(&sim->shell.ledger, &start);
+        unsigned record = ledger_put(&sim->shell.ledger, &start);
         if (sim->now < sim->fork_fails_until) {
                 ledger_end(&sim->shell.ledger, record);
                 observe_start_failed(action->fleet, action->index, EAGAIN, sim->now);

@@ -35,7 +35,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static sd_event *event;
 static struct world *world;
 static struct fleet *web, *mail;
-static struct control *control;
+static struct control control;
 static struct api_server *server;
 static struct client client;
 static usec_t clock_usec;
@@ -44,18 +44,19 @@ static int save_error;
 static int reload_result;
 static struct wakeup wakeup;
 static struct runtime runtime = {.wakeup = &wakeup};
-static struct persist persist = {.runtime = &runtime};
 
-static int on_reload(struct reloader *reloader _unused_, const struct orderer *by _unused_, char **ret_lines)
+int __wrap_reload_settings(struct reloader *reloader, const struct orderer *by, char **ret_lines);
+int __wrap_reload_settings(struct reloader *reloader _unused_, const struct orderer *by _unused_,
+                           char **ret_lines)
 {
         if (reload_result >= 0)
                 *ret_lines = strdup("a line\n");
         return reload_result;
 }
 
-void __wrap_jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now);
-void __wrap_jobs_calls_add(struct jobs_calls *list _unused_, struct call *call, struct fleet *const *fleets,
+void __wrap_jobs_calls_add(struct control *of _unused_, struct call *call, struct fleet *const *fleets,
                            size_t n_fleets, usec_t now _unused_)
 {
         call_reply(
@@ -75,29 +76,20 @@ json_t *__wrap_status_render(const struct status_info *info, struct fleet *const
         return __real_status_render(info, fleets, n_fleets, now);
 }
 
-void __wrap_problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
-void __wrap_problems_collect(const struct control_host *host _unused_, struct problem_storage *ret,
+void __wrap_problems_collect(const struct control *of, struct problem_storage *ret, usec_t now);
+void __wrap_problems_collect(const struct control *of _unused_, struct problem_storage *ret,
                              usec_t now _unused_)
 {
         ret->facts = (struct problem_facts){0};
 }
 
-/* At once: there is no Redis to wait for. */
-void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question, usec_t now);
-void __wrap_queue_calls_add(struct control *of, struct call *call, enum queue_question question,
-                            usec_t now _unused_)
+void __wrap_persist_save_now(struct runtime *unsaved, usec_t now);
+void __wrap_persist_save_now(struct runtime *unsaved, usec_t now)
 {
-        ck_assert_int_eq(question, QUEUE_QUESTION_METRICS);
-        call_reply(call, handler_metrics(of), false);
-}
-
-void __wrap_persist_save_now(struct persist *unsaved, usec_t now);
-void __wrap_persist_save_now(struct persist *unsaved, usec_t now)
-{
-        ck_assert_ptr_eq(unsaved, &persist);
+        ck_assert_ptr_eq(unsaved, &runtime);
         ck_assert_uint_eq(now, clock_usec);
         n_changed++;
-        unsaved->error = save_error;
+        unsaved->save_error = save_error;
 }
 
 usec_t __wrap_clock_now(clockid_t clock);
@@ -110,13 +102,12 @@ static const struct status_settings settings_age = {.loaded_at = 1700000000 * US
 
 static void setup(void)
 {
-        struct control_host host = {
+        control = (struct control){
                 .version = "1.2.3",
                 .instance = "app",
                 .started_at = T0,
                 .settings = &settings_age,
-                .persist = &persist,
-                .reload = on_reload,
+                .runtime = &runtime,
         };
         char path[64], error[256];
 
@@ -132,7 +123,7 @@ static void setup(void)
         clock_usec = T0;
         wakeup = (struct wakeup){.pass = {.ticks = {.n = 7}}};
         n_changed = n_rendered = 0;
-        save_error = persist.error = 0;
+        save_error = runtime.save_error = 0;
         reload_result = 0;
         unit_make_folder(dir);
         snprintf(path, sizeof(path), "%s/control.sock", dir);
@@ -140,15 +131,15 @@ static void setup(void)
         ck_assert_int_eq(world_new(&settings, 1, &world), 0);
         web = world->fleets[0];
         mail = world->fleets[1];
-        host.world = world;
+        runtime.world = world;
         runtime.event = event;
-        ck_assert_int_eq(control_new(&host, &control), 0);
+        ck_assert_int_eq(events_new(&control.events), 0);
         struct api_server_options options = {
                 .path = path,
                 .groups = {CONTROL_NO_GROUP, CONTROL_NO_GROUP, ""},
                 .version = "1.2.3",
                 .handle = control_handle,
-                .userdata = control,
+                .userdata = &control,
         };
         ck_assert_int_eq(api_server_new(event, &options, &server, error, sizeof(error)), 0);
         client = client_open(path);
@@ -163,7 +154,7 @@ static void teardown(void)
 {
         client_end(&client);
         server = api_server_free(server);
-        control = control_free(control);
+        control_end(&control);
         world = world_free(world);
         event = sd_event_unref(event);
         unit_remove_tree(dir);
@@ -178,7 +169,7 @@ static json_t *fleet_field(const struct varlink_reply *reply, size_t index, cons
 /* The next reply, or none where nothing is under way. */
 static bool next_reply(struct varlink_reply *ret)
 {
-        control_tick(control, clock_usec);
+        control_tick(&control, clock_usec);
         client_send(&client, CONTROL("Ping", "{}"));
         /* While the restart is followed the ping waits behind it. */
         while (sd_event_run(event, 1000) > 0)

@@ -97,8 +97,8 @@ static inline void postgresql_launch(void)
         if (log < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0)
                 _exit(1);
         execl(program, program, "-D", data, "-k", postgresql_folder, "-c", address, "-c", "fsync=off", "-c",
-              "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=16MB", "-c", "max_connections=20",
-              "-c", "autovacuum=off", "-c", "restart_after_crash=off", (char *)NULL);
+              "dynamic_shared_memory_type=mmap", "-c", "shared_buffers=1MB", "-c", "max_connections=20", "-c",
+              "autovacuum=off", "-c", "restart_after_crash=off", (char *)NULL);
         _exit(1);
 }
 
@@ -170,7 +170,7 @@ static inline void postgresql_make(void)
         snprintf(
                 command, sizeof(command),
                 "exec >log 2>&1; %1$s/initdb -D data -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync "
-                "&& "
+                "--wal-segsize=1 && "
                 "echo \"CREATE ROLE secret LOGIN PASSWORD 'pass word'\" | %1$s/postgres --single -D data "
                 "postgres && "
                 "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj "

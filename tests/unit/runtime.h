@@ -12,6 +12,7 @@
 #include "io/clock.h"
 #include "model/fleets.h"
 #include "model/world.h"
+#include "observe/observe.h"
 #include "settings_text.h"
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -96,6 +97,19 @@ static inline struct worker *runtime_start_worker(void)
 
         ck_assert(execute_action(&runtime, &action, clock_now(CLOCK_MONOTONIC)));
         return fleet->n_workers > 0 ? fleet->workers[0] : NULL;
+}
+
+/* Has the process adopted as worker 2 of the first fleet, which is not attached yet. */
+static inline struct worker *runtime_adopt(pid_t pid, struct proc **ret)
+{
+        struct worker known = {.index = 2, .state = WORKER_STARTING, .process.pid = pid};
+
+        ck_assert_int_eq(proc_open(pid, ret), 0);
+        known.process.start = proc_start_time(*ret);
+        struct worker *worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
+                                                clock_now(CLOCK_MONOTONIC));
+        ck_assert_ptr_nonnull(worker);
+        return worker;
 }
 
 /* The last event of that kind; NULL: none was reported. */

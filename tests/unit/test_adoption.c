@@ -324,12 +324,6 @@ TEST(of_thousands_that_claim_one_place_no_more_are_taken_than_a_fleet_could_have
         }
 }
 
-TEST(nothing_is_searched_where_the_state_reports_all)
-{
-        known_all();
-        ck_assert(!adoption_needs_search(adoption));
-}
-
 TEST(without_a_ledger_a_fleet_that_the_state_names_is_searched_too)
 {
         struct sighting known_one = marked(10, "mail/2"), other = marked(11, "mail/3");

@@ -25,6 +25,7 @@ static const struct exit_status failed = {.known = true, .status = 1},
 
 TEST_WORLD(3)
 {
+        golden_begin();
 }
 
 /* Adds the events since the last call, each by its kind. */
@@ -33,6 +34,13 @@ static void add_events(void)
         for (size_t i = 0; i < t.world->n_events; i++)
                 golden_add(event_kinds[t.world->events[i].kind].name, t.world->events[i].text);
         world_events_clear(t.world);
+}
+
+/* Ends the cases, with the events since the last call. */
+static void expect(const char *section)
+{
+        add_events();
+        golden_end("events", section);
 }
 
 /* Those of one kind alone, of which there must be some. */
@@ -66,7 +74,6 @@ static struct worker *spawn_silently(void)
 
 TEST(a_worker_from_its_start_to_its_end)
 {
-        golden_begin();
         struct worker *worker = test_spawn_ready(&t);
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         observe_stopped(worker, REASON_OPERATOR, 0, t.now);
@@ -80,13 +87,11 @@ TEST(a_worker_from_its_start_to_its_end)
         struct worker *unproven = test_spawn(&t);
         unproven->process.unproven = true;
         observe_stopped(unproven, REASON_BOOT, 0, t.now);
-        add_events();
-        golden_end("events", "worker");
+        expect("worker");
 }
 
 TEST(a_plain_worker_from_its_start_to_its_end)
 {
-        golden_begin();
         t.fleet_settings.traits = &plain_traits;
         t.fleet_settings.stop_bounded = true;
         struct worker *worker = test_spawn(&t);
@@ -99,8 +104,7 @@ TEST(a_plain_worker_from_its_start_to_its_end)
         t.now += USEC_PER_SEC;
         test_exit(&t, next, 3);
         observe_stopped(test_spawn(&t), REASON_BOOT, 0, t.now);
-        add_events();
-        golden_end("events", "plain worker");
+        expect("plain worker");
 }
 
 TEST(workers_that_fail)
@@ -115,7 +119,6 @@ TEST(workers_that_fail)
                 {.known = true, .status = 1, .lines_token = 1},
         };
 
-        golden_begin();
         for (size_t i = 0; i < ELEMENTSOF(ends); i++)
                 observe_exit(spawn_silently(), &ends[i], t.now);
         observe_log_tail(t.fleet, 1, QUOTED("boom\nbang"));
@@ -135,13 +138,11 @@ TEST(workers_that_fail)
         t.fleet->crash.next_at = t.now + 30 * USEC_PER_SEC;
         t.fleet->waits_for = WAIT_BACKOFF;
         observe_time(t.world, t.now);
-        add_events();
-        golden_end("events", "failures");
+        expect("failures");
 }
 
 TEST(processes_beside_a_worker)
 {
-        golden_begin();
         struct worker *worker = spawn_ready_silently();
         observe_sibling(worker, 4711, t.now);
         worker->heartbeat.busy = 1;
@@ -156,15 +157,13 @@ TEST(processes_beside_a_worker)
         observe_booted(worker, true, t.now);
         worker = spawn_silently();
         observe_shutdown_time(worker, 90 * USEC_PER_SEC);
-        add_events();
-        golden_end("events", "processes");
+        expect("processes");
 }
 
 TEST(a_job_that_outlives_its_worker)
 {
         static struct traits finishes;
 
-        golden_begin();
         finishes = sidekiq_traits;
         finishes.jobs_outlive_it = true;
         t.fleet_settings.traits = &finishes;
@@ -173,15 +172,13 @@ TEST(a_job_that_outlives_its_worker)
         observe_left_behind(worker, &killed, 777, 3, t.now);
         observe_stopped(worker, REASON_CRASH, 0, t.now);
         observe_exit(worker, &(struct exit_status){.known = true}, t.now);
-        add_events();
-        golden_end("events", "a job outlives its worker");
+        expect("a job outlives its worker");
 }
 
 TEST(signals_that_are_refused)
 {
         static struct traits uncaught;
 
-        golden_begin();
         struct worker *worker = spawn_ready_silently();
         observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
         observe_stopped(worker, REASON_OPERATOR, EPERM, t.now);
@@ -194,8 +191,7 @@ TEST(signals_that_are_refused)
         uncaught.uncaught_is_stop = true;
         t.fleet_settings.traits = &uncaught;
         observe_quieted(worker, REASON_OPERATOR, ENOTSUP, t.now);
-        add_events();
-        golden_end("events", "signals");
+        expect("signals");
 }
 
 static void cut_off(struct worker *worker, unsigned busy)
@@ -210,7 +206,6 @@ static void cut_off(struct worker *worker, unsigned busy)
 
 TEST(drains_that_are_cut_off)
 {
-        golden_begin();
         struct worker *worker = spawn_ready_silently();
         observe_quieted(worker, REASON_OPERATOR, 0, t.now);
         world_events_clear(t.world);
@@ -227,8 +222,7 @@ TEST(drains_that_are_cut_off)
         cut_off(worker, 2);
         worker->jobs = (struct worker_jobs){0};
         observe_cut_off(worker, REASON_OPERATOR, t.now);
-        add_events();
-        golden_end("events", "cut off");
+        expect("cut off");
 }
 
 static void clocks(usec_t slept, int64_t stepped)
@@ -239,7 +233,6 @@ static void clocks(usec_t slept, int64_t stepped)
 
 TEST(time_that_is_in_doubt)
 {
-        golden_begin();
         clocks(0, 0);
         t.now += USEC_PER_SEC;
         clocks(20 * USEC_PER_SEC, -20 * (int64_t)USEC_PER_SEC);
@@ -247,12 +240,11 @@ TEST(time_that_is_in_doubt)
         clocks(20 * USEC_PER_SEC, 3600 * (int64_t)USEC_PER_SEC);
         t.now += 16 * USEC_PER_SEC;
         clocks(20 * USEC_PER_SEC, 3600 * (int64_t)USEC_PER_SEC);
-        golden_end("events", "time");
+        expect("time");
 }
 
 TEST(workers_and_redis_that_are_silent)
 {
-        golden_begin();
         t.fleet_settings.hang_after = 5 * USEC_PER_MIN;
         test_settle(&t);
         world_events_clear(t.world);
@@ -267,25 +259,21 @@ TEST(workers_and_redis_that_are_silent)
         test_redis(&t, false);
         test_redis(&t, true);
         observe_failover(t.fleet, "a:6379", "b:6379");
-        add_events();
-        golden_end("events", "silence");
+        expect("silence");
 }
 
 TEST(memory)
 {
-        golden_begin();
         t.fleet_settings.memory_threshold = 500 * MB;
         struct worker *worker = spawn_ready_silently();
         worker->started_for = REASON_MEMORY;
         for (unsigned i = 0; i < 3; i++)
                 observe_memory(worker, 600 * MB, t.now);
-        add_events();
-        golden_end("events", "memory");
+        expect("memory");
 }
 
 TEST(restarts)
 {
-        golden_begin();
         test_settle(&t);
         world_events_clear(t.world);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
@@ -297,19 +285,18 @@ TEST(restarts)
         command_restart(t.fleet, NULL, t.now);
         command_quiet_fleet(t.fleet, NULL, t.now);
         add_events_of(EVENT_ROLLOUT_ABORTED);
-        golden_end("events", "restarts");
+        expect("restarts");
 }
 
 TEST(a_restart_that_a_hung_worker_does_not_hold_up)
 {
-        golden_begin();
         t.fleet_settings.hang_after = 5 * USEC_PER_MIN;
         test_settle(&t);
         test_process(test_worker(&t, 1))->hung = true;
         test_run(&t, 400);
         ck_assert_int_eq(test_restart_out(&t), ROLLOUT_DONE);
         add_events_of(EVENT_ROLLOUT_DONE);
-        golden_end("events", "a restart beside a hung worker");
+        expect("a restart beside a hung worker");
 }
 
 /* Restarts that halt, each in a world of its own. */
@@ -393,13 +380,12 @@ static const struct {
 
 TEST_LOOP(restarts_that_halt, ELEMENTSOF(halts))
 {
-        golden_begin();
         test_settle(&t);
         halts[_i].prepare();
         test_restart(&t);
         ck_assert_int_eq(test_run_out(&t, 1200), ROLLOUT_HALTED);
         add_events_of(EVENT_ROLLOUT_HALTED);
-        golden_end("events", halts[_i].what);
+        expect(halts[_i].what);
 }
 
 TEST(orders)
@@ -407,7 +393,6 @@ TEST(orders)
         static const struct orderer deploy = {.known = true, .uid = 1001, .name = "deploy"},
                                     unnamed = {.known = true, .uid = 70000};
 
-        golden_begin();
         struct worker *worker = spawn_ready_silently();
         (void)spawn_ready_silently();
         command_restart(t.fleet, &deploy, t.now);
@@ -423,14 +408,13 @@ TEST(orders)
         command_start(t.fleet, NULL, t.now);
         add_events();
         golden_add("error of the restart", t.fleet->rollout.error);
-        golden_end("events", "orders");
+        expect("orders");
 }
 
 TEST(jobs_of_dead_workers)
 {
         const char *how = EXIT_STATUS_TEXT(&killed);
 
-        golden_begin();
         struct worker *worker = spawn_silently();
         for (int outcome = 0; outcome < _RESCUE_OUTCOME_MAX; outcome++)
                 rescue_observe(worker, &jobs[2], outcome, 1, how);
@@ -441,8 +425,7 @@ TEST(jobs_of_dead_workers)
                 rescue_observe_unknown(worker, &(struct job_list){.n_oversized = n});
         }
         observe_long_job(worker, &jobs[2], 90500 * USEC_PER_MSEC);
-        add_events();
-        golden_end("events", "jobs");
+        expect("jobs");
 }
 
 /* Templates, each in a world of its own. */
@@ -551,12 +534,11 @@ static const struct {
 
 TEST_LOOP(of_templates, ELEMENTSOF(templates))
 {
-        golden_begin();
         test_preload(&t);
         templates[_i].happens();
         add_events();
         golden_add("refused", fleet_preload_refused(t.fleet));
-        golden_end("events", templates[_i].what);
+        expect(templates[_i].what);
 }
 
 TEST_MAIN("events", .each = {setup, teardown})

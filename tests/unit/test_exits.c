@@ -51,10 +51,13 @@ TEST(the_status_of_a_worker_that_exits_is_reported)
         ck_assert_ptr_nonnull(worker->handle);
         runtime_wakeup.pass.unsaved = false;
         run_until(worker->state == WORKER_GONE);
+        unsigned wakeups = runtime_wakeups;
         ck_assert(runtime_reported("status 3"));
         ck_assert(runtime_wakeup.pass.unsaved);
         /* Its zombie is gone, too. */
         ck_assert_int_eq(kill(worker->process.pid, 0), -1);
+        /* A pass follows. */
+        run_until(runtime_wakeups > wakeups);
 }
 
 static bool poll_reads(const struct process *process, enum launch_outcome outcome)
@@ -91,15 +94,6 @@ TEST(what_a_start_reports_wakes_nobody_and_is_read_by_the_next_poll)
         unit_write_file(dir, "go", "go\n");
         run_until(poll_reads(process, LAUNCH_RUNNING));
         ck_assert_int_eq(process->report_fd, -1);
-}
-
-TEST(an_exit_has_a_turn_follow)
-{
-        struct worker *worker = start("exit 0");
-
-        run_until(worker->state == WORKER_GONE);
-        unsigned turns = runtime_wakeups;
-        run_until(runtime_wakeups > turns);
 }
 
 TEST(the_sweep_finds_a_worker_before_its_descriptor_is_read)
@@ -268,17 +262,15 @@ static void is_followed(struct worker *worker)
         ck_assert_int_eq(pid, child);
 }
 
-TEST(a_worker_that_goes_to_the_background_is_not_lost)
-{
-        struct worker *worker = start(LEAVES("exec sleep 1000"));
-        is_followed(worker);
-}
+/* With its mark; or, once it has booted, without. */
+static const char *const backgrounds[] = {
+        LEAVES("exec sleep 1000"),
+        LEAVES("exec env -i X=1 bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\"") SLEEPS,
+};
 
-TEST(one_that_has_lost_its_mark_and_has_booted_is_not_lost)
+TEST_LOOP(a_worker_that_goes_to_the_background_is_not_lost, ELEMENTSOF(backgrounds))
 {
-        struct worker *worker = start(LEAVES(
-                "exec env -i X=1 bash -c \"exec -a 'sidekiq 7.3.1 app [0 of 5 busy]' sleep 1000\"") SLEEPS);
-        is_followed(worker);
+        is_followed(start(backgrounds[_i]));
 }
 
 TEST(one_that_a_command_of_roots_has_run_as_another_user_is_not_lost)
@@ -511,9 +503,10 @@ TEST(what_another_user_has_in_a_group_of_that_number_is_none_of_it)
 
 TEST(an_adopted_worker_is_watched_though_it_is_no_child)
 {
-        struct worker known = {.index = 2, .state = WORKER_STARTING}, *worker;
+        struct worker *worker;
         struct proc *proc;
         int pair[2];
+        pid_t pid;
 
         runtime_start(RUNTIME_REDIS "[fleet:web]\ncommand=/bin/true\n");
         /* As one of an earlier sqmgr it is the child of another one. */
@@ -528,16 +521,11 @@ TEST(an_adopted_worker_is_watched_though_it_is_no_child)
                 for (;;)
                         pause();
         }
-        ck_assert_int_eq(read(pair[0], &known.process.pid, sizeof(known.process.pid)),
-                         sizeof(known.process.pid));
+        ck_assert_int_eq(read(pair[0], &pid, sizeof(pid)), sizeof(pid));
         ck_assert_int_eq(waitpid(between, NULL, 0), between);
-        ck_assert_int_eq(proc_open(known.process.pid, &proc), 0);
-        known.process.start = proc_start_time(proc);
-        worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
-                                 clock_now(CLOCK_MONOTONIC));
-        ck_assert_ptr_nonnull(worker);
+        worker = runtime_adopt(pid, &proc);
         ck_assert_int_eq(attach_adopted(&runtime, worker, proc, NULL, NULL, 0), 0);
-        ck_assert_int_eq(kill(known.process.pid, SIGKILL), 0);
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
         run_until(worker->state == WORKER_GONE);
         close_fd(pair[0]);
         close_fd(pair[1]);
@@ -569,7 +557,7 @@ static void write_line_and_exit(const char *path, int flags, int ready, int may_
 
 TEST_LOOP(of_a_fork_only_what_it_could_read_itself_is_read_back, ELEMENTSOF(outputs))
 {
-        struct worker known = {.index = 2, .state = WORKER_STARTING}, *worker;
+        struct worker *worker;
         int ready[2], may_write[2];
         char path[64], text[256];
         struct proc *proc;
@@ -583,15 +571,11 @@ TEST_LOOP(of_a_fork_only_what_it_could_read_itself_is_read_back, ELEMENTSOF(outp
         runtime_start(text);
         ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
         ck_assert_int_eq(pipe2(may_write, O_CLOEXEC), 0);
-        known.process.pid = fork();
-        if (known.process.pid == 0)
+        pid_t pid = fork();
+        if (pid == 0)
                 write_line_and_exit(path, outputs[_i].flags, ready[1], may_write[0]);
         ck_assert_int_eq(read(ready[0], text, 1), 1);
-        ck_assert_int_eq(proc_open(known.process.pid, &proc), 0);
-        known.process.start = proc_start_time(proc);
-        worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
-                                 clock_now(CLOCK_MONOTONIC));
-        ck_assert_ptr_nonnull(worker);
+        worker = runtime_adopt(pid, &proc);
         ck_assert_int_eq(attach_forked(&runtime, worker, proc, -1), 0);
         ck_assert_int_eq(write(may_write[1], "", 1), 1);
         run_until(worker->state == WORKER_GONE && runtime_reported("status 3"));

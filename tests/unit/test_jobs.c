@@ -13,7 +13,7 @@
 
 static char path[80];
 static struct api_server *server;
-static struct jobs_calls calls;
+static struct control control;
 
 /* The tests ask for one fleet in turn with its index, or with none for all. */
 static void on_call(struct call *call, const struct control_method *method _unused_, json_t *parameters,
@@ -22,9 +22,10 @@ static void on_call(struct call *call, const struct control_method *method _unus
         json_int_t one = json_integer_value(json_object_get(parameters, "fleet"));
 
         if (one > 0)
-                jobs_calls_add(&calls, call, &runtime_world->fleets[one - 1], 1, clock_now(CLOCK_MONOTONIC));
+                jobs_calls_add(&control, call, &runtime_world->fleets[one - 1], 1,
+                               clock_now(CLOCK_MONOTONIC));
         else
-                jobs_calls_add(&calls, call, runtime_world->fleets, runtime_world->n_fleets,
+                jobs_calls_add(&control, call, runtime_world->fleets, runtime_world->n_fleets,
                                clock_now(CLOCK_MONOTONIC));
 }
 
@@ -62,7 +63,7 @@ static void setup(void)
         runtime_patience = SERVER_PATIENCE; /* a busy machine takes more than a second for 8 MiB */
         runtime_start(text);
         snprintf(path, sizeof(path), "%s/control.sock", server_directory);
-        calls = (struct jobs_calls){.runtime = &runtime};
+        control = (struct control){.runtime = &runtime};
         ck_assert_msg(api_server_new(event, &options, &server, error, sizeof(error)) == 0, "%s", error);
         views = false;
 
@@ -77,7 +78,7 @@ static void setup(void)
 static void teardown(void)
 {
         server = api_server_free(server);
-        ck_assert_ptr_null(calls.first);
+        ck_assert_ptr_null(control.jobs_queries);
         redis_runtime_teardown_all();
 }
 
@@ -229,11 +230,11 @@ TEST(viewers_have_redis_queried_at_most_once_a_second)
         client_end(&orders);
 
         /* One is over, but was within the second: the time of this test has no end. */
-        calls.view_at = clock_now(CLOCK_MONOTONIC) + USEC_PER_HOUR;
+        control.jobs_view_at = clock_now(CLOCK_MONOTONIC) + USEC_PER_HOUR;
         views = true;
         struct client late = ask("{}");
         ck_assert_int_eq(n_jobs(&late), -1);
-        calls.view_at = clock_now(CLOCK_MONOTONIC) - USEC_PER_SEC;
+        control.jobs_view_at = clock_now(CLOCK_MONOTONIC) - USEC_PER_SEC;
         struct client later = ask("{}");
         ck_assert_int_eq(n_jobs(&later), 3);
         client_end(&first);
@@ -250,10 +251,10 @@ TEST(the_last_who_goes_takes_the_reading_along)
         take_all();
         client_end(&one);
         take_all();
-        ck_assert_ptr_nonnull(calls.first);
+        ck_assert_ptr_nonnull(control.jobs_queries);
         client_end(&two);
         take_all();
-        ck_assert_ptr_null(calls.first);
+        ck_assert_ptr_null(control.jobs_queries);
 }
 
 static long peak(void)

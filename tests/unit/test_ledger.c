@@ -33,7 +33,7 @@ static const struct ledger_start running = {.pid = 50,
 /* Returns the number of its slot. */
 static unsigned add(const struct ledger_start *started)
 {
-        unsigned number = ledger_add(&file.ledger, started);
+        unsigned number = ledger_put(&file.ledger, started);
 
         ck_assert_uint_ne(number, 0);
         return number;
@@ -47,6 +47,13 @@ static enum ledger_file_outcome open_file(size_t n_slots)
         int outcome = ledger_file_open(&file, path, BOOT, n_slots, &why);
         ck_assert_int_ge(outcome, 0);
         return outcome;
+}
+
+/* Opens the file as the next sqmgr does. */
+static void reopen(void)
+{
+        ledger_file_close(&file);
+        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
 }
 
 static void setup(void)
@@ -79,7 +86,7 @@ static size_t read_starts(struct ledger_start *ret)
 TEST(a_start_is_known_once_it_is_claimed)
 {
         struct ledger_start found;
-        unsigned number = ledger_begin(&file.ledger, &start);
+        unsigned number = ledger_put(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, number);
 
         ck_assert_uint_ne(number, 0);
@@ -102,14 +109,14 @@ TEST(a_start_is_known_once_it_is_claimed)
 TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
 {
         struct ledger_start found;
-        unsigned late = ledger_begin(&file.ledger, &start);
+        unsigned late = ledger_put(&file.ledger, &start);
         struct ledger_claim claim = ledger_claim_of(&file.ledger, late);
 
         ledger_take_over(&file.ledger);
         ck_assert(!ledger_claim(&claim, 50, 7));
         /* Its slot may be another start's by then. */
         for (unsigned i = 0; i < SLOTS; i++)
-                ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+                ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         uint64_t unknown = claim.slot->start;
         ck_assert(!ledger_claim(&claim, 50, 7));
         ck_assert_uint_eq(read_starts(&found), 0);
@@ -121,7 +128,7 @@ TEST(a_start_that_is_not_claimed_before_the_next_sqmgr_is_void)
 TEST(a_child_claims_its_start)
 {
         struct ledger_start found;
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         pid_t pid = unit_fork();
 
         if (pid == 0)
@@ -136,10 +143,10 @@ TEST(a_child_claims_its_start)
 TEST(slots_run_out_and_more_are_made)
 {
         for (unsigned i = 0; i < SLOTS; i++)
-                ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
-        ck_assert_uint_eq(ledger_add(&file.ledger, &start), 0);
+                ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
+        ck_assert_uint_eq(ledger_put(&file.ledger, &start), 0);
         ck_assert_int_eq(ledger_file_grow(&file, 1000), 0);
-        ck_assert_uint_eq(ledger_add(&file.ledger, &start), SLOTS + 1);
+        ck_assert_uint_eq(ledger_put(&file.ledger, &start), SLOTS + 1);
         struct stat status;
         ck_assert_int_eq(stat(path, &status), 0);
         ck_assert_int_eq(status.st_size, (off_t)ledger_bytes(1000));
@@ -172,16 +179,14 @@ TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
                 ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
                 ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
                 ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
-                ledger_file_close(&file);
-                ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+                reopen();
                 ledger_take_over(&file.ledger);
         }
         ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, true);
         ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
         ck_assert(ledger_has_gap(&file.ledger, LEDGER_GAP_SLOT));
         ledger_set_gap(&file.ledger, LEDGER_GAP_SLOT, false);
-        ledger_file_close(&file);
-        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        reopen();
         ledger_take_over(&file.ledger);
         ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
 }
@@ -189,30 +194,38 @@ TEST(a_new_ledger_is_trusted_once_a_search_has_ended)
 static struct fleet_settings fleet_settings = {.name = (char[]){"web"}};
 static struct fleet fleet = {.settings = &fleet_settings};
 
-/* A worker as the state has it, and the order that came after. once: a second stop signal ends its jobs. */
+static const struct worker active = {
+        .fleet = &fleet,
+        .index = 3,
+        .generation = 2,
+        .process = {.pid = 50, .start = 7, .heartbeat_pid = 60, .heartbeat_start = 8},
+        .spawned_at = 1000,
+        .state = WORKER_ACTIVE,
+        .state_at = 1100,
+};
+
+enum { SENT = 1, REFUSED = 0, UNKNOWN = -1 };
+
+/* Records an order, and its outcome unless that is UNKNOWN. */
+static void give_order(unsigned number, struct worker *worker, enum action_kind kind, usec_t at, int outcome)
+{
+        const struct action action = {
+                .kind = kind, .fleet = &fleet, .worker = worker, .reason = REASON_MEMORY};
+
+        ledger_ask(&file.ledger, number, &action, at);
+        if (outcome != UNKNOWN)
+                ledger_answer(&file.ledger, number, &action, outcome == SENT);
+}
+
+/* Returns a worker as the state has it, with the order that came after. */
 static struct worker settle(const struct traits *traits, enum action_kind kind, int outcome)
 {
-        struct worker worker = {
-                .fleet = &fleet,
-                .index = 3,
-                .generation = 2,
-                .process.pid = 50,
-                .process.start = 7,
-                .process.heartbeat_pid = 60,
-                .process.heartbeat_start = 8,
-                .spawned_at = 1000,
-                .state = WORKER_ACTIVE,
-                .state_at = 1100,
-        };
-        struct worker known = worker;
-        struct action action = {.kind = kind, .fleet = &fleet, .worker = &worker, .reason = REASON_MEMORY};
+        struct worker worker = active, known = active;
         struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = traits;
         unsigned number = add(&started);
-        ledger_ask(&file.ledger, number, &action, 1200);
-        if (outcome >= 0)
-                ledger_answer(&file.ledger, number, &action, outcome > 0);
+        give_order(number, &worker, kind, 1200, outcome);
         /* The first heartbeat is not in the state yet. */
         known.process.heartbeat_pid = 0;
         ck_assert_uint_eq(read_starts(&found), 1);
@@ -220,8 +233,6 @@ static struct worker settle(const struct traits *traits, enum action_kind kind, 
         ledger_end(&file.ledger, number);
         return known;
 }
-
-enum { SENT = 1, REFUSED = 0, UNKNOWN = -1 };
 
 TEST_LOOP(an_order_that_was_sent_is_not_repeated, 2)
 {
@@ -251,7 +262,7 @@ TEST_LOOP(a_worker_that_is_recorded_again_keeps_its_orders, 2)
                         struct worker lost = settle(traits, kinds[i], outcome);
                         struct ledger_start found, again = ledger_start_of(&lost);
                         struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE, .state_at = 1000};
-                        unsigned number = ledger_add(&file.ledger, &again);
+                        unsigned number = ledger_put(&file.ledger, &again);
 
                         ck_assert_uint_eq(read_starts(&found), 1);
                         ledger_settle(&found, traits, &known);
@@ -278,18 +289,15 @@ TEST(an_order_that_may_not_have_been_sent_is_repeated_where_that_does_no_harm)
 /* Deadlines count from the signal that was sent. */
 TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
 {
-        struct worker worker = {.fleet = &fleet, .index = 3, .generation = 2, .spawned_at = 1000};
-        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
+        struct worker worker = active;
         struct ledger_start found;
 
         fleet_settings.traits = &sidekiq_traits;
         unsigned number = add(&running);
-        ledger_ask(&file.ledger, number, &stop, 1200);
-        ledger_ask(&file.ledger, number, &stop, 1500);
-        ledger_answer(&file.ledger, number, &stop, true);
+        give_order(number, &worker, ACTION_STOP, 1200, UNKNOWN);
+        give_order(number, &worker, ACTION_STOP, 1500, SENT);
         /* And not from one that follows. */
-        ledger_ask(&file.ledger, number, &stop, 1600);
-        ledger_answer(&file.ledger, number, &stop, false);
+        give_order(number, &worker, ACTION_STOP, 1600, REFUSED);
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_uint_eq(found.asked_at[LEDGER_STOP], 1500);
         ck_assert(found.sent[LEDGER_STOP]);
@@ -300,30 +308,19 @@ TEST(the_time_of_an_order_that_was_not_sent_does_not_count)
 TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 6)
 {
         bool sent = _i % 2 == 0, group = _i < 2, quiet = _i >= 4;
-        struct worker worker = {
-                .fleet = &fleet,
-                .index = 3,
-                .generation = 2,
-                .process = {.pid = 50, .start = 7, .heartbeat_pid = 60, .heartbeat_start = 8},
-                .spawned_at = 1000,
-        };
+        struct worker worker = active;
         struct worker known = {.fleet = &fleet, .state = WORKER_STOPPING, .state_at = 1200};
-        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker};
         struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = &plain_traits;
         unsigned number = add(&started);
-        ledger_ask(&file.ledger, number, &stop, 1200);
-        ledger_answer(&file.ledger, number, &stop, true);
+        give_order(number, &worker, ACTION_STOP, 1200, SENT);
         ck_assert_uint_eq(read_starts(&found), 1);
         ledger_settle(&found, &plain_traits, &known);
         ck_assert_int_eq(known.process.heartbeat_pid, 0);
         worker.process.heartbeat_pid = group ? 0 : 61;
         worker.process.heartbeat_start = group ? 0 : 9;
-        struct action next = {.kind = quiet ? ACTION_QUIET : ACTION_STOP, .fleet = &fleet, .worker = &worker};
-        ledger_ask(&file.ledger, number, &next, 1500);
-        if (sent)
-                ledger_answer(&file.ledger, number, &next, true);
+        give_order(number, &worker, quiet ? ACTION_QUIET : ACTION_STOP, 1500, sent ? SENT : UNKNOWN);
         ck_assert_uint_eq(read_starts(&found), 1);
         ledger_settle(&found, &plain_traits, &known);
         ck_assert_int_eq(known.state, quiet ? WORKER_QUIET : WORKER_STOPPING);
@@ -338,27 +335,16 @@ TEST_LOOP(an_order_to_a_process_that_was_not_asked_is_recorded, 6)
 /* A worker was asked to exit, and another process of its command accepts jobs. The state is lost. */
 TEST_LOOP(a_stop_signal_to_the_process_before_is_none_to_the_next, 2)
 {
-        struct worker worker = {
-                .fleet = &fleet,
-                .index = 3,
-                .generation = 2,
-                .process = {.pid = 50, .start = 7, .heartbeat_pid = 60, .heartbeat_start = 8},
-                .spawned_at = 1000,
-        };
+        struct worker worker = active;
         struct worker known = {.fleet = &fleet, .state = WORKER_ACTIVE};
-        struct action stop = {.kind = ACTION_STOP, .fleet = &fleet, .worker = &worker},
-                      quiet = {.kind = ACTION_QUIET, .fleet = &fleet, .worker = &worker};
         struct ledger_start found, started = ledger_start_of(&worker);
 
         fleet_settings.traits = &sidekiq_traits;
         unsigned number = add(&started);
-        ledger_ask(&file.ledger, number, &stop, 1200);
-        ledger_answer(&file.ledger, number, &stop, true);
+        give_order(number, &worker, ACTION_STOP, 1200, SENT);
         worker.process.heartbeat_pid = 61;
         worker.process.heartbeat_start = 9;
-        ledger_ask(&file.ledger, number, &quiet, 1500);
-        if (_i == 1)
-                ledger_answer(&file.ledger, number, &quiet, true);
+        give_order(number, &worker, ACTION_QUIET, 1500, _i == 1 ? SENT : UNKNOWN);
         ck_assert_uint_eq(read_starts(&found), 1);
         ledger_settle(&found, &sidekiq_traits, &known);
         ck_assert_int_eq(known.state, _i == 1 ? WORKER_QUIET : WORKER_ACTIVE);
@@ -441,7 +427,7 @@ TEST_LOOP(a_file_of_another_boot_or_that_is_spoilt_is_made_anew, 7)
         struct stat before, after;
         char other[64];
 
-        ck_assert_uint_ne(ledger_add(&file.ledger, &start), 0);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         ledger_file_close(&file);
         ck_assert_int_eq(stat(path, &before), 0);
         snprintf(other, sizeof(other), "%s/other", dir);
@@ -518,7 +504,7 @@ TEST(slots_without_a_process_are_no_cause_for_a_search)
         struct ledger_start found;
 
         ledger_set_gap(&file.ledger, LEDGER_GAP_SEARCH, false);
-        ck_assert_uint_ne(ledger_begin(&file.ledger, &start), 0);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &start), 0);
         ledger_take_over(&file.ledger);
         ck_assert_uint_eq(read_starts(&found), 0);
         ck_assert(!ledger_has_gap(&file.ledger, LEDGER_GAP_SEARCH));
@@ -555,8 +541,7 @@ TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
         ck_assert_int_eq(mkdir(dir, 0700), 0);
         ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
         ck_assert(file.ledger.durable);
-        ledger_file_close(&file);
-        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        reopen();
         ck_assert_uint_eq(read_starts(&found), SLOTS);
 }
 
@@ -564,7 +549,7 @@ TEST(without_a_file_the_ledger_ends_with_sqmgr_until_one_can_be_made)
 TEST(a_child_knows_its_start_after_the_file_was_made_again)
 {
         struct ledger_start found;
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         int gate[2], status;
 
         ck_assert_int_eq(pipe2(gate, O_CLOEXEC), 0);
@@ -588,9 +573,8 @@ TEST(a_child_knows_its_start_after_the_file_was_made_again)
         /* The new file has later records, too. */
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, pid);
-        ck_assert_uint_ne(ledger_add(&file.ledger, &found), 0);
-        ledger_file_close(&file);
-        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        ck_assert_uint_ne(ledger_put(&file.ledger, &found), 0);
+        reopen();
         ck_assert_uint_eq(read_starts(&found), 2);
 }
 
@@ -627,8 +611,7 @@ TEST(a_ledger_whose_file_cannot_be_written_is_lost_and_made_again)
         add(&running);
         ck_assert_int_eq(ledger_file_make_durable(&file, path), 0);
         ck_assert(file.ledger.durable);
-        ledger_file_close(&file);
-        ck_assert_int_eq(open_file(SLOTS), LEDGER_FILE_KEPT);
+        reopen();
         ck_assert_uint_eq(read_starts(&found), 1);
         ck_assert_int_eq(found.pid, 50);
 }
@@ -670,7 +653,7 @@ static int claim_lost_start(void *claim)
 TEST(a_child_survives_a_lost_ledger)
 {
         static _Alignas(16) char stack[1 << 16];
-        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_begin(&file.ledger, &start));
+        struct ledger_claim claim = ledger_claim_of(&file.ledger, ledger_put(&file.ledger, &start));
         int status;
 
         ck_assert_int_eq(ledger_file_guard(), 0);

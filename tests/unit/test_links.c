@@ -18,19 +18,16 @@ TEST(a_connection_is_observed_and_has_a_look_follow_at_once)
         run_until(runtime_wakeups > turns);
 }
 
-TEST(a_server_that_goes_away_is_observed)
-{
-        web_start("");
-        run_until(web_is_up());
-        server_kill();
-        run_until(!web_is_up());
-}
+#define JOBS                                                                                                 \
+        "framework=solid_queue\ncommand=/bin/true\n"                                                         \
+        "database_url=postgresql:///queue?host=/nonexistent\n"
 
 TEST(fleets_of_one_server_share_a_connection)
 {
         web_start("[fleet:mail]\ncommand=/bin/true\n[fleet:far]\ncommand=/bin/true\nredis_url=unix:///"
-                  "nonexistent/s\n");
-        ck_assert_uint_eq(runtime.links.n, 2);
+                  "nonexistent/s\n[fleet:one]\n" JOBS "[fleet:same]\n" JOBS);
+        ck_assert_uint_eq(runtime.links.n, 3);
+        ck_assert_ptr_eq(world_fleet(runtime_world, "same")->link, world_fleet(runtime_world, "one")->link);
         ck_assert_ptr_eq(web()->link, world_fleet(runtime_world, "mail")->link);
         ck_assert_ptr_ne(web()->link, world_fleet(runtime_world, "far")->link);
         run_until(web_is_up());
@@ -64,18 +61,6 @@ TEST(a_fleet_whose_heartbeats_are_in_files_waits_for_no_broker)
         ck_assert(tasks->redis_up);
         links_join(&runtime);
         ck_assert_uint_eq(runtime.links.n, 3);
-}
-
-#define JOBS                                                                                                 \
-        "framework=solid_queue\ncommand=/bin/true\n"                                                         \
-        "database_url=postgresql:///queue?host=/nonexistent\n"
-
-TEST(fleets_of_one_database_share_a_reader)
-{
-        web_start("[fleet:one]\n" JOBS "[fleet:same]\n" JOBS "[fleet:redis]\ncommand=/bin/true\n");
-        ck_assert_uint_eq(runtime.links.n, 2);
-        ck_assert_ptr_eq(world_fleet(runtime_world, "same")->link, world_fleet(runtime_world, "one")->link);
-        ck_assert_ptr_eq(world_fleet(runtime_world, "redis")->link, web()->link);
 }
 
 TEST(the_connection_that_no_fleet_needs_is_closed)
@@ -177,11 +162,14 @@ static struct worker dead_worker(void)
 
 static const struct exit_status killed = {.known = true, .by_signal = true, .status = SIGKILL};
 
-TEST(the_job_of_a_worker_that_was_killed_is_put_back)
+/* The second one is from the state. */
+TEST_LOOP(the_job_of_a_worker_that_was_killed_is_put_back, 2)
 {
         web_start("rescue_jobs=requeue\n");
         struct worker dead = dead_worker();
 
+        if (_i == 1)
+                dead.fleet = NULL;
         rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
         ck_assert(rescues_delay_exit(&runtime, clock_now(CLOCK_MONOTONIC)));
         runtime_wakeup.pass.unsaved = false;
@@ -192,17 +180,6 @@ TEST(the_job_of_a_worker_that_was_killed_is_put_back)
         ck_assert_ptr_nonnull(reply);
         ck_assert_int_eq(reply->integer, 1);
         freeReplyObject(reply);
-}
-
-TEST(one_that_only_the_state_reports_of_is_followed_up)
-{
-        web_start("rescue_jobs=requeue\n");
-        struct worker dead = dead_worker();
-
-        dead.fleet = NULL;
-        rescue_begin(&runtime, web(), &dead, IDENTITY, &killed, NULL);
-        run_until(!runtime.rescues);
-        ck_assert(runtime_event(EVENT_JOB_RESCUED));
 }
 
 TEST(a_worker_that_ended_well_and_one_of_no_known_identity_are_not_followed_up)

@@ -59,26 +59,31 @@ static char *render(void)
                 {.name = no_text, .size = 8, .latency_known = true},
                 {.name = neither, .size = 9, .latency_known = true}};
         static const struct queues queues = {.list = list, .n = ELEMENTSOF(list), .dead = 3};
-        const struct status_redis redis[] = {
-                {"redis", "redis://127.0.0.1:6379/0", NULL, "connected", NULL, 0.25, &queues, false},
-                {"redis", "unix:///a\\b\"c\nd", NULL, "down", NULL, -1, NULL, false},
-                {"redis", "redis://b", NULL, "connected", NULL, 1, &queues, false},
-                {"redis", "redis://b", NULL, "down", NULL, 2, &queues, false},
-                {"redis", "redis://c", NULL, "connected", NULL, 1, NULL, false},
-                {"redis", "redis://c", NULL, "connected", NULL, 1, &queues, false},
-                {"postgresql", "postgresql://db/app", NULL, "connected", NULL, 3, NULL, true},
-                {"sqlite", "sqlite3:/srv/queue.sqlite3", NULL, "down", NULL, -1, NULL, true}};
+        static const struct problem_redis redis[] = {
+                {.url = "redis://127.0.0.1:6379/0",
+                 .state = READER_STATE_CONNECTED,
+                 .rtt_usec = 250,
+                 .queues = &queues},
+                {.url = "unix:///a\\b\"c\nd", .state = READER_STATE_DOWN},
+                {.url = "redis://b", .state = READER_STATE_CONNECTED, .rtt_usec = 1000, .queues = &queues},
+                {.url = "redis://b", .state = READER_STATE_DOWN, .rtt_usec = 2000, .queues = &queues},
+                {.url = "redis://c", .state = READER_STATE_CONNECTED, .rtt_usec = 1000},
+                {.url = "redis://c", .state = READER_STATE_CONNECTED, .rtt_usec = 1000, .queues = &queues},
+                {.database = "PostgreSQL",
+                 .url = "postgresql://db/app",
+                 .state = READER_STATE_CONNECTED,
+                 .rtt_usec = 3000},
+                {.database = "SQLite", .url = "sqlite3:/srv/queue.sqlite3", .state = READER_STATE_DOWN}};
         const struct status_settings age = {.loaded_at = UINT64_C(1700000000250000), .refused = refused};
         const struct subsystems none = {0};
-        const struct status_info info = {.instance = "app",
-                                         .version = "1.2.3",
-                                         .started_at = T0,
-                                         .settings = &age,
-                                         .world = world,
-                                         .subsystems = &none,
-                                         .facts = &(struct problem_facts){0},
-                                         .redis = redis,
-                                         .n_redis = ELEMENTSOF(redis)};
+        const struct status_info info = {
+                .instance = "app",
+                .version = "1.2.3",
+                .started_at = T0,
+                .settings = &age,
+                .world = world,
+                .subsystems = &none,
+                .facts = &(struct problem_facts){.redis = redis, .n_redis = ELEMENTSOF(redis)}};
         const struct tick_totals ticks = {.n = 3, .usec = 1500};
         char *text = metrics_collect(&info, &ticks, T0 + 2500 * USEC_PER_MSEC);
 

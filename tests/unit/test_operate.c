@@ -182,7 +182,12 @@ TEST(status_is_rendered_once_for_each_state_of_the_model)
 
 TEST(metrics_are_one_text)
 {
-        struct varlink_reply reply = client_call(event, &client, CONTROL("GetMetrics", "{}"));
+        struct varlink_reply reply = {0};
+
+        client_send(&client, CONTROL("GetMetrics", "{}"));
+        client_settle(event);
+        queue_calls_answer(&control, clock_usec);
+        ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         const char *text = json_string_value(json_object_get(reply.parameters, "text"));
 
         ck_assert_ptr_nonnull(text);
@@ -203,7 +208,7 @@ static void follow_restart(const char *text)
 static void notify_events(void)
 {
         for (size_t i = 0; i < world->n_events; i++)
-                events_add(control->events, &world->events[i], 1700000000 * USEC_PER_SEC);
+                events_add(control.events, &world->events[i], 1700000000 * USEC_PER_SEC);
         world_events_clear(world);
 }
 
@@ -275,7 +280,7 @@ TEST(events_are_kept_reported_by_fleet_and_worker_and_followed)
 static void report_event_at(const char *text, double at)
 {
         world_event(world, EVENT_TIME_DOUBT, NULL, NULL, "%s", text);
-        events_add(control->events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
+        events_add(control.events, &world->events[0], (usec_t)(at * (double)USEC_PER_SEC));
         world_events_clear(world);
 }
 
@@ -565,7 +570,7 @@ TEST(a_waiting_caller_may_leave)
         client_end(&client);
         while (sd_event_run(event, 1000) > 0)
                 ;
-        control_tick(control, clock_usec);
+        control_tick(&control, clock_usec);
         ck_assert_int_eq(web->rollout.state, ROLLOUT_RUNNING);
 }
 

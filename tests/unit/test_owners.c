@@ -14,14 +14,9 @@ static void setup(void)
 /* Another worker of the fleet has this process. */
 static struct worker *adopt_another(pid_t pid)
 {
-        struct worker known = {.index = 2, .state = WORKER_STARTING, .process.pid = pid};
         struct proc *proc;
+        struct worker *worker = runtime_adopt(pid, &proc);
 
-        ck_assert_int_eq(proc_open(pid, &proc), 0);
-        known.process.start = proc_start_time(proc);
-        struct worker *worker = observe_adopted(runtime_world->fleets[0], &known, known.process.start, 0,
-                                                clock_now(CLOCK_MONOTONIC));
-        ck_assert_ptr_nonnull(worker);
         ck_assert_int_eq(attach_adopted(&runtime, worker, proc, NULL, NULL, 0), 0);
         return worker;
 }

@@ -10,7 +10,6 @@
 #include <sys/file.h>
 
 static char path[64];
-static struct persist persist;
 
 static void setup_fleet(const char *framework)
 {
@@ -23,7 +22,6 @@ static void setup_fleet(const char *framework)
                  "[fleet:web]\ncommand=/bin/sleep 1000\nframework=%s\n",
                  path, framework);
         runtime_start(text);
-        persist = (struct persist){.runtime = &runtime};
         state_load_boot_id(runtime.boot_id);
 }
 
@@ -48,7 +46,7 @@ TEST(the_state_names_the_worker)
         const struct worker *worker = runtime_start_worker();
         char hosts[MATCH_HOSTS_TEXT_MAX];
 
-        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&runtime, clock_now(CLOCK_MONOTONIC)));
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
         ck_assert_uint_eq(state->n_fleets, 1);
@@ -67,7 +65,7 @@ TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 
         /* What is not known at all is not told of as if there were nothing. */
         observe_hold(fleet, true, true);
-        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&runtime, clock_now(CLOCK_MONOTONIC)));
         struct state *state = read_state();
         ck_assert_uint_eq(state->n_fleets, 0);
         state_free(state);
@@ -76,12 +74,12 @@ TEST(what_is_still_looked_for_is_left_to_the_next_sqmgr_to_find)
 TEST(a_state_that_cannot_be_written_is_tried_again)
 {
         unit_remove_tree(dir);
-        persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(persist.error, -ENOENT);
+        persist_save_now(&runtime, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(runtime.save_error, -ENOENT);
         ck_assert(runtime_wakeup.pass.unsaved);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
-        persist_save_now(&persist, clock_now(CLOCK_MONOTONIC));
-        ck_assert_int_eq(persist.error, 0);
+        persist_save_now(&runtime, clock_now(CLOCK_MONOTONIC));
+        ck_assert_int_eq(runtime.save_error, 0);
         ck_assert(!runtime_wakeup.pass.unsaved);
         struct state *state = read_state();
         ck_assert_ptr_nonnull(state);
@@ -95,14 +93,14 @@ static void setup_orders(void)
 {
         setup();
         snprintf(orders_path, sizeof(orders_path), "%s/orders", dir);
-        persist.orders = (struct order_writer){.runtime = &runtime, .path = strdup(orders_path)};
+        runtime.orders = (struct order_writer){.runtime = &runtime, .path = strdup(orders_path)};
         lock_fd = -1;
 }
 
 static void teardown_orders(void)
 {
         close_fd(lock_fd);
-        order_writer_end(&persist.orders);
+        order_writer_end(&runtime.orders);
         runtime_folder_close();
 }
 
@@ -119,7 +117,7 @@ static void lock(void)
 static bool writes(void)
 {
         exits_reap(&runtime);
-        return persist.orders.child.pid != 0;
+        return runtime.orders.child.pid != 0;
 }
 
 /* Returns the order of the fleet that the next boot would have; -1: no orders were written. */
@@ -139,7 +137,7 @@ static int next_boot_orders(void)
 static void order(enum fleet_order order)
 {
         runtime_world->fleets[0]->order = order;
-        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&runtime, clock_now(CLOCK_MONOTONIC)));
 }
 
 TEST_FIXTURE(setup_orders, teardown_orders)
@@ -147,15 +145,15 @@ TEST_FIXTURE(setup_orders, teardown_orders)
 TEST(orders_are_written_when_they_change_and_once)
 {
         order(ORDER_QUIET);
-        ck_assert(persist.orders.child.pid != 0);
+        ck_assert(runtime.orders.child.pid != 0);
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_QUIET);
         order(ORDER_QUIET);
-        ck_assert_int_eq(persist.orders.child.pid, 0);
+        ck_assert_int_eq(runtime.orders.child.pid, 0);
         order(ORDER_STOP);
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
-        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        ck_assert_ptr_null(order_writer_why(&runtime.orders));
 }
 
 TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
@@ -167,27 +165,27 @@ TEST(of_the_orders_that_a_slow_disk_delays_the_newest_are_written)
         order(ORDER_RUN);
         order(ORDER_STOP);
         ck_assert(writes());
-        ck_assert_ptr_null(order_writer_why(&persist.orders));
-        order_writer_poll(&persist.orders, now + USEC_PER_MIN);
-        ck_assert_str_eq(order_writer_why(&persist.orders), "the disk does not respond");
-        ck_assert_uint_eq(persist.orders.since, now + USEC_PER_MIN);
+        ck_assert_ptr_null(order_writer_why(&runtime.orders));
+        order_writer_poll(&runtime.orders, now + USEC_PER_MIN);
+        ck_assert_str_eq(order_writer_why(&runtime.orders), "the disk does not respond");
+        ck_assert_uint_eq(runtime.orders.since, now + USEC_PER_MIN);
         ck_assert_int_eq(next_boot_orders(), -1);
         lock_fd = close_fd(lock_fd);
         run_until(next_boot_orders() == ORDER_STOP || !writes());
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
-        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        ck_assert_ptr_null(order_writer_why(&runtime.orders));
 }
 
 TEST(a_writer_that_is_killed_is_no_failure_and_is_replaced)
 {
         lock();
         order(ORDER_STOP);
-        order_writer_kill(&persist.orders);
+        order_writer_kill(&runtime.orders);
         run_until(!writes());
-        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        ck_assert_ptr_null(order_writer_why(&runtime.orders));
         lock_fd = close_fd(lock_fd);
-        order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_poll(&runtime.orders, clock_now(CLOCK_MONOTONIC));
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_STOP);
 }
@@ -197,8 +195,8 @@ TEST(the_last_orders_are_written_after_sqmgr_has_ended_behind_a_slow_disk)
         lock();
         order(ORDER_QUIET);
         runtime_world->fleets[0]->order = ORDER_STOP;
-        order_writer_finish(&persist.orders, clock_now(CLOCK_MONOTONIC));
-        order_writer_end(&persist.orders);
+        order_writer_finish(&runtime.orders, clock_now(CLOCK_MONOTONIC));
+        order_writer_end(&runtime.orders);
         ck_assert_int_eq(next_boot_orders(), -1);
         lock_fd = close_fd(lock_fd);
         run_until(next_boot_orders() == ORDER_STOP);
@@ -207,25 +205,25 @@ TEST(the_last_orders_are_written_after_sqmgr_has_ended_behind_a_slow_disk)
 TEST(orders_that_cannot_be_written_are_tried_again)
 {
         unit_write_file(dir, "file", "");
-        free(persist.orders.path);
-        ck_assert_int_gt(asprintf(&persist.orders.path, "%s/file/orders", dir), 0);
+        free(runtime.orders.path);
+        ck_assert_int_gt(asprintf(&runtime.orders.path, "%s/file/orders", dir), 0);
         order(ORDER_QUIET);
         for (unsigned i = 0; i < 2; i++) {
                 run_until(!writes());
-                ck_assert_str_eq(order_writer_why(&persist.orders), "Not a directory");
+                ck_assert_str_eq(order_writer_why(&runtime.orders), "Not a directory");
                 /* Not at once. */
-                order_writer_save(&persist.orders, clock_now(CLOCK_MONOTONIC));
-                ck_assert_int_eq(persist.orders.child.pid, 0);
-                order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
-                ck_assert(persist.orders.child.pid != 0);
+                order_writer_save(&runtime.orders, clock_now(CLOCK_MONOTONIC));
+                ck_assert_int_eq(runtime.orders.child.pid, 0);
+                order_writer_poll(&runtime.orders, clock_now(CLOCK_MONOTONIC));
+                ck_assert(runtime.orders.child.pid != 0);
         }
         run_until(!writes());
-        free(persist.orders.path);
-        persist.orders.path = strdup(orders_path);
-        order_writer_poll(&persist.orders, clock_now(CLOCK_MONOTONIC));
+        free(runtime.orders.path);
+        runtime.orders.path = strdup(orders_path);
+        order_writer_poll(&runtime.orders, clock_now(CLOCK_MONOTONIC));
         run_until(!writes());
         ck_assert_int_eq(next_boot_orders(), ORDER_QUIET);
-        ck_assert_ptr_null(order_writer_why(&persist.orders));
+        ck_assert_ptr_null(order_writer_why(&runtime.orders));
 }
 
 static char ledger_path[72];
@@ -295,7 +293,7 @@ static unsigned fill_ledger(void)
         const struct ledger_start other = {.fleet = "other", .index = 1};
         unsigned number, last = 0;
 
-        while ((number = ledger_add(&runtime.ledger.ledger, &other)) != 0)
+        while ((number = ledger_put(&runtime.ledger.ledger, &other)) != 0)
                 last = number;
         return last;
 }
@@ -367,7 +365,7 @@ static void setup_search(void)
 
 static void teardown_search(void)
 {
-        persist.search = adopt_free(persist.search);
+        runtime.search = adopt_free(runtime.search);
         teardown_ledger();
 }
 
@@ -377,24 +375,24 @@ TEST_FIXTURE(setup_search, teardown_search)
 static void adopt(void)
 {
         start_record_close(&runtime);
-        persist.search = adopt_free(persist.search);
+        runtime.search = adopt_free(runtime.search);
         strcpy(runtime.instance, "fedcba9876543210");
-        ck_assert_int_eq(adopt_begin(&runtime, &persist, runtime_settings, clock_now(CLOCK_MONOTONIC)), 0);
+        ck_assert_int_eq(adopt_begin(&runtime, runtime_settings, clock_now(CLOCK_MONOTONIC)), 0);
 }
 
 TEST(a_search_that_did_not_end_is_made_again_by_the_next_sqmgr)
 {
         for (unsigned i = 0; i < 3; i++) {
                 adopt();
-                ck_assert_ptr_nonnull(persist.search);
+                ck_assert_ptr_nonnull(runtime.search);
                 start_record_keep(&runtime);
                 ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
                 ck_assert(!runtime_world->ledger_volatile);
         }
-        run_until(!persist.search);
+        run_until(!runtime.search);
         ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
         adopt();
-        ck_assert_ptr_null(persist.search);
+        ck_assert_ptr_null(runtime.search);
         ck_assert(!ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 
@@ -408,7 +406,7 @@ TEST(an_adopted_worker_whose_stop_signal_may_be_lost_is_reported)
         worker->orders.unconfirmed = true;
         worker->orders.quiet_at = worker->spawned_at;
         worker->state = WORKER_QUIET;
-        ck_assert(persist_save(&persist, clock_now(CLOCK_MONOTONIC)));
+        ck_assert(persist_save(&runtime, clock_now(CLOCK_MONOTONIC)));
         process_free(TAKE_PTR(worker->handle));
         observe_unadopted(worker);
         ck_assert_uint_eq(fleet->totals.events[EVENT_STOP_UNCONFIRMED], 0);
@@ -423,9 +421,9 @@ TEST(a_start_that_says_what_cannot_be_has_its_process_searched_for)
         const struct ledger_start impossible = {.fleet = "web", .pid = 50, .start = 7};
 
         ledger_set_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH, false);
-        ck_assert_uint_ne(ledger_add(&runtime.ledger.ledger, &impossible), 0);
+        ck_assert_uint_ne(ledger_put(&runtime.ledger.ledger, &impossible), 0);
         adopt();
-        ck_assert_ptr_nonnull(persist.search);
+        ck_assert_ptr_nonnull(runtime.search);
         ck_assert(ledger_has_gap(&runtime.ledger.ledger, LEDGER_GAP_SEARCH));
 }
 

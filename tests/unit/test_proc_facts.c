@@ -270,8 +270,8 @@ static void start_target(void)
         target = fork();
         if (target == 0) {
                 static char sleep_name[] = "sleep", seconds[] = "1000", marker[] = "SQMGR_WORKER=web/1",
-                            other[] = "SECRET=1";
-                char *const argv[] = {sleep_name, seconds, NULL}, *const environment[] = {other, marker,
+                            host[] = "DYNO=x.1", other[] = "SECRET=1";
+                char *const argv[] = {sleep_name, seconds, NULL}, *const environment[] = {other, marker, host,
                                                                                           NULL};
 
                 prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -285,7 +285,7 @@ static void start_target(void)
 
 TEST(the_program_hands_out_no_more_than_asked)
 {
-        char title[4096], environment[4096], lines[1024], path[64];
+        char title[4096], environment[PROC_ENVIRONMENT_MAX], lines[1024], path[64];
         uint64_t pss, private;
         size_t length;
 
@@ -303,8 +303,7 @@ TEST(the_program_hands_out_no_more_than_asked)
 
         ck_assert_int_eq(proc_facts_title(facts, proc, title, sizeof(title)), -EINPROGRESS);
         ck_assert_int_eq(proc_facts_memory(facts, proc, &pss, &private), -EINPROGRESS);
-        ck_assert_int_eq(proc_facts_environment(facts, proc, environment, sizeof(environment), &length),
-                         -EINPROGRESS);
+        ck_assert_int_eq(proc_facts_environment(facts, proc, environment, &length), -EINPROGRESS);
         ck_assert_int_eq(log_tail_of(proc, held, 6, lines), -EINPROGRESS);
         run_until(n_arrived > 0 && title_of(proc) == 0 &&
                   proc_facts_memory(facts, proc, &pss, &private) == 0 &&
@@ -313,9 +312,10 @@ TEST(the_program_hands_out_no_more_than_asked)
         ck_assert_str_eq(title, "sleep 1000");
         ck_assert_uint_gt(pss, 0);
         ck_assert_str_eq(lines, "last");
-        ck_assert_int_gt(proc_facts_environment(facts, proc, environment, sizeof(environment), &length), 0);
-        ck_assert_uint_eq(length, strlen("SQMGR_WORKER=web/1") + 1);
-        ck_assert_str_eq(environment, "SQMGR_WORKER=web/1");
+        ck_assert_int_gt(proc_facts_environment(facts, proc, environment, &length), 0);
+        static const char expected[] = "SQMGR_WORKER=web/1\0DYNO=x.1";
+        ck_assert_uint_eq(length, sizeof(expected));
+        ck_assert_mem_eq(environment, expected, sizeof(expected));
         close(held);
         close(log_fd);
         kill(target, SIGKILL);

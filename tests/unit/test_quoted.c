@@ -130,7 +130,7 @@ TEST(a_viewer_is_sent_all_but_that)
                 size_t size;
 
                 quoted_drop(tree);
-                ck_assert_int_eq(varlink_encode_reply(tree, false, &text, &size), 0);
+                ck_assert_int_eq(varlink_encode_reply(NULL, tree, false, &text, &size), 0);
                 ck_assert_uint_eq(count(text, "secret"), 0);
                 ck_assert_uint_eq(count(text, "\"quoted\""), 0);
                 ck_assert_uint_eq(count(text, "\"plain\""), n);

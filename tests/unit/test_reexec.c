@@ -19,7 +19,6 @@ static char program[64], path[64];
 static char *arguments[] = {program, NULL};
 static const struct invocation invocation = {
         .program = program, .argv = arguments, .config_path = "/nonexistent/ini"};
-static struct persist persist;
 static struct reexec reexec;
 
 static void publish(void *userdata _unused_)
@@ -59,12 +58,10 @@ static void start(void)
         snprintf(text, sizeof(text),
                  "[sqmgr]\nstate_file=%s/state\n" RUNTIME_REDIS "[fleet:web]\ncommand=x\n", dir);
         runtime_start(text);
-        persist = (struct persist){.runtime = &runtime};
         state_load_boot_id(runtime.boot_id);
         reexec = (struct reexec){
                 .invocation = &invocation,
                 .runtime = &runtime,
-                .persist = &persist,
                 .publish = publish,
         };
         const struct api_server_options options = {
@@ -115,13 +112,6 @@ static void wakeup(void)
 {
         exits_reap(&runtime);
         ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
-}
-
-/* What was sent has been read. */
-static void settle(void)
-{
-        while (sd_event_run(event, 0) > 0)
-                ;
 }
 
 /* Waits for the reply to a caller: the reason, then the details, a line each. To be freed. */
@@ -227,7 +217,7 @@ static void ends(void)
 
 static void searches(void)
 {
-        persist.search = (struct search *)&persist; /* any but NULL */
+        runtime.search = (struct search *)&runtime; /* any but NULL */
 }
 
 static void has_no_place(void)
@@ -252,7 +242,7 @@ TEST_LOOP(at_a_bad_time_nobody_is_asked, ELEMENTSOF(bad_times))
         expect_refusal(bad_times[_i].what);
         ck_assert_uint_eq(runs(), 0);
         runtime.end_query = NULL;
-        persist.search = NULL;
+        runtime.search = NULL;
 }
 
 /* What is begun meanwhile must not be lost. */
@@ -290,13 +280,13 @@ TEST(all_who_ask_meanwhile_are_reported_and_who_has_gone_is_not)
         hold_up(fifo, sizeof(fifo));
         for (size_t i = 0; i < 3; i++) {
                 client_send(&clients[i], REEXEC);
-                settle();
+                client_settle(event);
         }
         reexec_request(&reexec, NULL); /* a signal, too */
         while (runs() == 0)
                 wakeup();
         client_end(&clients[1]);
-        settle();
+        client_settle(event);
         int fd = open(fifo, O_RDWR | O_CLOEXEC);
         ck_assert_int_eq(write(fd, "\n", 1), 1);
         for (size_t i = 0; i < 3; i += 2) {
@@ -316,7 +306,7 @@ TEST(too_many_who_ask_are_reported_so)
         for (size_t i = 0; i < ELEMENTSOF(clients); i++) {
                 clients[i] = client_open(path);
                 client_send(&clients[i], REEXEC);
-                settle();
+                client_settle(event);
         }
         expect_text("too many", refusal(&clients[16]));
         for (size_t i = 0; i < ELEMENTSOF(clients); i++)

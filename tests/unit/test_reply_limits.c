@@ -42,8 +42,8 @@ TEST(values_are_counted_before_they_are_parsed)
         expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "{}", limits->containers - 1, "]"), "");
         expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "{}", limits->containers, "]"), "lists and objects");
         expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "[]", limits->containers, "]"), "lists and objects");
-        expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "1", limits->values, "]"), "");
-        expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "1", limits->values + 1, "]"), "values");
+        expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "1", limits->values - 1, "]"), "");
+        expect_scan(INSTANCE_QUERY_STATUS, repeat("[", "1", limits->values, "]"), "values");
         expect_scan(INSTANCE_QUERY_STATUS, repeat("[\"", "\\n", limits->values, "\"]"), "bytes");
 }
 

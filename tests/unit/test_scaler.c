@@ -2,7 +2,6 @@
 /* Tests of what is read where a count follows its queues (autoscaling/autoscaling.h), with a real
  * redis-server. */
 #include "autoscaling/autoscaling.h"
-#include "daemon/takeover/persist.h"
 #include "golden.h"
 #include "model/counts.h"
 #include "model/world.h"
@@ -41,11 +40,8 @@ static void serve_many(struct fleet *fleet, unsigned n)
 /* As the daemon begins it. */
 static void *scaler(void)
 {
-        static struct persist persist;
-
-        persist.runtime = &runtime;
         if (!begun)
-                ck_assert_int_eq(autoscaling_subsystem.begin(&persist, &begun), 0);
+                ck_assert_int_eq(autoscaling_subsystem.begin(&runtime, &begun), 0);
         return begun;
 }
 

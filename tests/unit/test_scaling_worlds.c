@@ -601,6 +601,8 @@ static double hindsight(const struct scenario *scenario, const struct arrivals *
                         block = best;
                         block.fixed = count;
                         run_for(&block, 300);
+                        if (block.late > best.late)
+                                continue;
                         after = block;
                         after.fixed = max;
                         run_for(&after, 1.5 * longest);
@@ -611,7 +613,8 @@ static double hindsight(const struct scenario *scenario, const struct arrivals *
         }
         for (unsigned count = min; count <= max; count++) {
                 run_open(&block, &joined, arrivals, RULE_FIXED, count);
-                run_for(&block, scenario->hours * 3600);
+                while (block.late == 0 && block.now < scenario->hours * 3600)
+                        run_for(&block, 300);
                 if (block.late == 0)
                         return MIN(best.worker_seconds, block.worker_seconds);
         }

@@ -19,6 +19,7 @@ static char dir[] = "/tmp/sqmgr-test-XXXXXX";
 static char path[64];
 static sd_event *event;
 static struct api_server *server;
+static struct client client;
 static struct call *kept;
 static unsigned n_handled, n_cancelled;
 
@@ -88,10 +89,21 @@ static void teardown(void)
         unit_remove_tree(dir);
 }
 
+static void setup_client(void)
+{
+        setup();
+        start_server(0);
+        client = client_open(path);
+}
+
+static void teardown_client(void)
+{
+        client_end(&client);
+        teardown();
+}
+
 TEST(answers_a_call_sent_byte_by_byte)
 {
-        start_server(0);
-        struct client client = client_open(path);
         struct varlink_reply reply = {0};
 
         for (size_t i = 0; i < sizeof(PING); i++) {
@@ -101,13 +113,10 @@ TEST(answers_a_call_sent_byte_by_byte)
         ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         ck_assert_ptr_null(reply.error);
         varlink_reply_free(&reply);
-        client_end(&client);
 }
 
 TEST(answers_pipelined_calls_in_order)
 {
-        start_server(0);
-        struct client client = client_open(path);
         char batch[200 * 128];
         size_t length = 0;
 
@@ -121,13 +130,10 @@ TEST(answers_pipelined_calls_in_order)
                 ck_assert_int_eq(json_integer_value(json_object_get(reply.parameters, "count")), i);
                 varlink_reply_free(&reply);
         }
-        client_end(&client);
 }
 
 TEST(answers_what_was_sent_before_the_sender_shut_down)
 {
-        start_server(0);
-        struct client client = client_open(path);
         struct varlink_reply reply = {0};
 
         client_send(&client, PING);
@@ -138,13 +144,11 @@ TEST(answers_what_was_sent_before_the_sender_shut_down)
                 varlink_reply_free(&reply);
         }
         client_expect_closed(event, &client);
-        client_end(&client);
 }
 
 TEST(a_oneway_call_gets_no_reply_and_is_done_though_the_sender_left)
 {
-        start_server(0);
-        struct client client = client_open(path), other;
+        struct client other;
         char text[128];
 
         sprintf(text, SCALE, 1, ",\"oneway\":true");
@@ -172,21 +176,17 @@ static const char *const garbage[] = {
 
 TEST_LOOP(garbage_gets_an_error_and_harms_nobody_else, ELEMENTSOF(garbage))
 {
-        start_server(0);
-        struct client other = client_open(path), client = client_open(path);
+        struct client other = client_open(path);
 
         client_expect(event, &other, PING, NULL);
         client_expect(event, &client, garbage[_i], CONTROL_REFUSED);
         client_expect_closed(event, &client);
         client_expect(event, &other, PING, NULL);
-        client_end(&client);
         client_end(&other);
 }
 
 TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
 {
-        start_server(0);
-        struct client client = client_open(path);
         char *text = malloc(VARLINK_CALL_MAX + 2);
         struct varlink_reply reply = {0};
 
@@ -212,28 +212,11 @@ TEST(a_message_of_a_mebibyte_is_taken_and_a_longer_one_refused)
         }
         client_expect_closed(event, &client);
         ck_assert_uint_eq(n_handled, 1);
-        client_end(&client);
         free(text);
-}
-
-TEST(half_a_message_is_borne_for_a_while_only)
-{
-        start_server(50 * USEC_PER_MSEC);
-        struct client idle = client_open(path), client = client_open(path);
-
-        client_expect(event, &idle, PING, NULL);
-        client_expect(event, &client, PING, NULL);
-        client_write(&client, PING, 5);
-        client_expect_closed(event, &client);
-        client_expect(event, &idle, PING, NULL);
-        client_end(&client);
-        client_end(&idle);
 }
 
 TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
 {
-        start_server(0);
-        struct client client = client_open(path);
         struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
 
         ck_assert(reply.continues);
@@ -251,14 +234,11 @@ TEST(a_subscriber_hears_all_until_the_last_reply_then_its_next_call_is_answered)
         ck_assert_int_eq(client_wait(event, &client, &reply), 1);
         ck_assert_uint_eq(n_handled, 2);
         varlink_reply_free(&reply);
-        client_end(&client);
         ck_assert_uint_eq(n_cancelled, 0);
 }
 
 TEST(a_subscription_is_cancelled_when_its_client_leaves)
 {
-        start_server(0);
-        struct client client = client_open(path);
         struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
 
         varlink_reply_free(&reply);
@@ -272,13 +252,11 @@ TEST(a_subscription_is_cancelled_when_its_client_leaves)
         varlink_reply_free(&reply);
         server = api_server_free(server);
         ck_assert_uint_eq(n_cancelled, 2);
-        client_end(&client);
 }
 
 TEST(a_subscriber_that_does_not_read_is_dropped)
 {
-        start_server(0);
-        struct client client = client_open(path), other = client_open(path);
+        struct client other = client_open(path);
         struct varlink_reply reply = client_call(event, &client, SUBSCRIBE);
         static char text[64 * 1024];
         unsigned sent = 0;
@@ -292,14 +270,11 @@ TEST(a_subscriber_that_does_not_read_is_dropped)
         }
         ck_assert_uint_gt(sent, 60);
         client_expect(event, &other, PING, NULL);
-        client_end(&client);
         client_end(&other);
 }
 
 TEST(calls_wait_while_their_answers_are_not_read)
 {
-        start_server(0);
-        struct client client = client_open(path);
         struct varlink_reply reply = {0};
 
         for (unsigned i = 0; i < 50; i++)
@@ -312,7 +287,6 @@ TEST(calls_wait_while_their_answers_are_not_read)
                 varlink_reply_free(&reply);
         }
         ck_assert_uint_eq(n_handled, 50);
-        client_end(&client);
 }
 
 static const struct {
@@ -339,12 +313,26 @@ static const struct {
 
 TEST_LOOP(speaks_for_itself, ELEMENTSOF(service_calls))
 {
-        start_server(0);
-        struct client client = client_open(path);
 
         client_expect(event, &client, service_calls[_i].call, service_calls[_i].error);
         client_expect(event, &client, PING, NULL);
+}
+
+TEST_FIXTURE(setup, teardown)
+
+TEST(half_a_message_is_borne_for_a_while_only)
+{
+        start_server(50 * USEC_PER_MSEC);
+        struct client idle = client_open(path);
+
+        client = client_open(path);
+        client_expect(event, &idle, PING, NULL);
+        client_expect(event, &client, PING, NULL);
+        client_write(&client, PING, 5);
+        client_expect_closed(event, &client);
+        client_expect(event, &idle, PING, NULL);
         client_end(&client);
+        client_end(&idle);
 }
 
 struct holding {
@@ -418,7 +406,7 @@ TEST(a_second_server_is_refused_and_reported_the_pid_of_the_first)
                  (int)getpid(), path);
         ck_assert_int_eq(listen_as_another(error, sizeof(error)), -EBUSY);
         ck_assert_str_eq(error, wanted);
-        struct client client = client_open(path);
+        client = client_open(path);
         client_expect(event, &client, PING, NULL);
         client_end(&client);
         server = api_server_free(server);
@@ -459,16 +447,6 @@ static ino_t socket_inode(void)
         return status.st_ino;
 }
 
-static void expect_answer(struct client *client)
-{
-        struct varlink_reply reply = {0};
-
-        client_send(client, PING);
-        ck_assert_int_eq(client_wait(event, client, &reply), 1);
-        ck_assert_ptr_null(reply.error);
-        varlink_reply_free(&reply);
-}
-
 static void keep_socket(int outcome)
 {
         char error[512] = "";
@@ -487,7 +465,7 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
         keep_socket(0);
         ck_assert_uint_eq(socket_inode(), inode);
         struct client before = client_open(path);
-        expect_answer(&before);
+        client_expect(event, &before, PING, NULL);
         snprintf(run, sizeof(run), "%s/run", dir);
         if (_i == 2)
                 unit_remove_tree(run);
@@ -501,8 +479,8 @@ TEST_LOOP(a_socket_that_was_deleted_is_made_again, 3)
         keep_socket(0);
         ck_assert_uint_eq(socket_inode(), inode);
         struct client after = client_open(path);
-        expect_answer(&after);
-        expect_answer(&before);
+        client_expect(event, &after, PING, NULL);
+        client_expect(event, &before, PING, NULL);
         client_end(&before);
         client_end(&after);
         /* Another sqmgr is refused there, as before. */
@@ -719,4 +697,4 @@ TEST(a_lock_is_free_when_its_holder_is_gone_and_is_no_link_or_directory)
         ck_assert_int_eq(listener_lock(path, &second, error, sizeof(error)), -ELOOP);
 }
 
-TEST_MAIN("server", .each = {setup, teardown})
+TEST_MAIN("server", .each = {setup_client, teardown_client})

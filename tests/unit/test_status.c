@@ -56,19 +56,26 @@ static struct problem_facts facts;
 
 static json_t *render(usec_t now)
 {
-        const struct status_redis redis[] = {
-                {"redis", "redis://m/0", "10.0.0.7:6379", "connected", NULL, 0.12345, NULL, false},
-                {"redis", "unix:///run/redis.sock", NULL, "down", ERROR_REPORT("Connection refused"), -1,
-                 NULL, false}};
+        static const struct error_report down = {.text = "Connection refused"};
+        static const struct problem_redis redis[] = {{.kind = "redis",
+                                                      .url = "redis://m/0",
+                                                      .server = "10.0.0.7:6379",
+                                                      .state = READER_STATE_CONNECTED,
+                                                      .rtt_usec = 123},
+                                                     {.kind = "redis",
+                                                      .url = "unix:///run/redis.sock",
+                                                      .state = READER_STATE_DOWN,
+                                                      .error = &down}};
         struct status_info info = {.instance = "app",
                                    .version = "1.2.3",
                                    .pid = 77,
                                    .started_at = T0,
                                    .realtime = 1795258100 * USEC_PER_SEC,
                                    .world = world,
-                                   .facts = &facts,
-                                   .redis = redis,
-                                   .n_redis = 2};
+                                   .facts = &facts};
+
+        facts.redis = redis;
+        facts.n_redis = ELEMENTSOF(redis);
         json_t *status = status_render(&info, world->fleets, world->n_fleets, now);
 
         ck_assert_ptr_nonnull(status);

@@ -107,6 +107,13 @@ static void send_heartbeat(pid_t pid, unsigned busy, bool quiet)
         write_record(pid, text, start_of(pid));
 }
 
+/* The worker sends a heartbeat, which is read. */
+static void hear(unsigned busy, bool quiet)
+{
+        send_heartbeat(worker->process.pid, busy, quiet);
+        look();
+}
+
 static void poll_finds_nothing(enum heartbeat_fault fault)
 {
         look();
@@ -119,26 +126,23 @@ TEST(its_heartbeats_are_heard)
 {
         wait_until_made();
         poll_finds_nothing(HEARTBEAT_FAULT_NONE);
-        send_heartbeat(worker->process.pid, 2, false);
-        look();
+        hear(2, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_int_eq(worker->process.heartbeat_pid, worker->process.pid);
         ck_assert_uint_eq(worker->heartbeat.busy, 2);
-        send_heartbeat(worker->process.pid, 1, false);
-        look();
+        hear(1, false);
         ck_assert_uint_eq(worker->heartbeat.busy, 1);
         ck_assert(worker_fresh(worker, clock_now(CLOCK_MONOTONIC)));
         usec_t at = worker->heartbeat.changed_at;
         look();
         ck_assert_uint_eq(worker->heartbeat.changed_at, at);
-        send_heartbeat(worker->process.pid, 0, true);
-        look();
+        hear(0, true);
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_ptr_null(worker->fleet->link);
         ck_assert_uint_eq(runtime.links.n, 0);
 }
 
-/* The worker runs j1 since 100 s, j2 since 5 s. */
+/* Has a record read that the worker runs j1 since 100 s, j2 since 5 s. */
 static void send_jobs(unsigned busy, bool quiet)
 {
         uint64_t realtime = clock_now(CLOCK_REALTIME) / USEC_PER_SEC;
@@ -149,6 +153,7 @@ static void send_jobs(unsigned busy, bool quiet)
                  "queue=default\nqueue=mail\n",
                  busy, quiet, (uintmax_t)realtime - 100, (uintmax_t)realtime - 5);
         write_record(worker->process.pid, text, start_of(worker->process.pid));
+        look();
 }
 
 static const struct job_list *jobs(void)
@@ -170,7 +175,6 @@ TEST(jobs_and_queues_in_it_are_observed)
         wait_until_made();
         ck_assert_ptr_null(jobs());
         send_jobs(2, false);
-        look();
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         ck_assert_uint_eq(jobs()->n_jobs, 2);
         ck_assert_str_eq(jobs()->jobs[1].class, "mail all");
@@ -188,7 +192,6 @@ TEST(jobs_and_queues_in_it_are_observed)
         look();
         ck_assert_uint_eq(worker->jobs.read_at, read_at);
         send_jobs(2, false);
-        look();
         ck_assert_uint_gt(worker->jobs.read_at, read_at);
         ck_assert_uint_eq(reported(EVENT_JOB_LONG), 1);
         /* A record without a count of ended jobs changes nothing. */
@@ -196,8 +199,7 @@ TEST(jobs_and_queues_in_it_are_observed)
         look();
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_RECORD);
         ck_assert_uint_eq(jobs()->n_jobs, 2);
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert_uint_eq(jobs()->n_jobs, 0);
         ck_assert_ptr_null(worker->handle->slot->info);
         ck_assert_uint_eq(worker->jobs.count, 0);
@@ -210,18 +212,14 @@ TEST(its_jobs_are_the_culprits_of_a_breach_before_it)
 {
         wait_until_made();
         send_jobs(2, false);
-        look();
         worker->memory.breach_at = clock_now(CLOCK_MONOTONIC);
         worker->memory.bytes = 1;
         send_jobs(2, false);
-        look();
         ck_assert_uint_eq(reported(EVENT_CULPRITS), 0);
         send_jobs(2, false);
-        look();
         ck_assert_uint_eq(reported(EVENT_CULPRITS), 1);
         ck_assert(runtime_reported("running Hard, mail all"));
         send_jobs(2, false);
-        look();
         ck_assert_uint_eq(reported(EVENT_CULPRITS), 1);
 }
 
@@ -229,16 +227,12 @@ TEST(a_quieted_worker_is_proven_idle_by_its_records_alone)
 {
         wait_until_made();
         send_jobs(2, false);
-        look();
         send_jobs(2, true);
-        look();
         ck_assert_int_eq(worker->state, WORKER_QUIET);
         ck_assert_uint_gt(worker_oldest_job_usec(worker, clock_now(CLOCK_MONOTONIC)), 99 * USEC_PER_SEC);
-        send_heartbeat(worker->process.pid, 0, true);
-        look();
+        hear(0, true);
         ck_assert(!worker_proven_idle(worker));
-        send_heartbeat(worker->process.pid, 0, true);
-        look();
+        hear(0, true);
         ck_assert(worker_proven_idle(worker));
 }
 
@@ -253,8 +247,7 @@ TEST(what_is_there_at_first_counts_once_it_changes)
         send_heartbeat(worker->process.pid, 0, false);
         poll_finds_nothing(HEARTBEAT_FAULT_NONE);
         heartbeats += 2;
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 
@@ -267,8 +260,7 @@ TEST(no_other_process_speaks_for_it)
         /* Nor under its name. */
         write_record(worker->process.pid, "busy=0\nquiet=0\n", worker->process.start + 1);
         poll_finds_nothing(HEARTBEAT_FAULT_START);
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         send_heartbeat(worker->process.pid, 3, false);
         write_record(worker->process.pid, "busy=7\nquiet=1\n", worker->process.start + 1);
@@ -287,8 +279,7 @@ TEST(no_garbage_counts)
         poll_finds_nothing(HEARTBEAT_FAULT_START);
         unit_write_file(dir, path_of(worker->process.pid), "");
         poll_finds_nothing(HEARTBEAT_FAULT_RECORD);
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert(worker->heartbeat.seen);
         unit_write_file(dir, path_of(worker->process.pid), "rubbish");
         look();
@@ -296,8 +287,7 @@ TEST(no_garbage_counts)
         ck_assert_int_eq(unlink(full_path_of(worker->process.pid)), 0);
         look();
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_MISSING);
-        send_heartbeat(worker->process.pid, 4, false);
-        look();
+        hear(4, false);
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
         ck_assert_uint_eq(worker->heartbeat.busy, 4);
 }
@@ -316,15 +306,13 @@ TEST(without_its_directory_it_is_not_heard)
         char from[128], to[128];
 
         wait_until_made();
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
         snprintf(from, sizeof(from), "%s/status/web", dir);
         snprintf(to, sizeof(to), "%s/elsewhere", dir);
         ck_assert_int_eq(rename(from, to), 0);
         ck_assert_int_eq(symlink(to, from), 0);
-        send_heartbeat(worker->process.pid, 5, false);
-        look();
+        hear(5, false);
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_PLACE);
         ck_assert_uint_eq(worker->heartbeat.busy, 0);
         ck_assert_int_eq(unlink(from), 0);
@@ -362,8 +350,7 @@ TEST(its_file_goes_with_it)
 TEST(the_file_of_one_that_lives_on_stays)
 {
         wait_until_made();
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         process_free(TAKE_PTR(worker->handle));
         ck_assert_int_eq(access(full_path_of(worker->process.pid), F_OK), 0);
 }
@@ -538,8 +525,7 @@ TEST(one_that_begins_no_file_has_not_loaded_its_shim)
         usec_t at = worker->heartbeat.changed_at;
         look();
         ck_assert_uint_eq(worker->heartbeat.changed_at, at);
-        send_heartbeat(worker->process.pid, 3, false);
-        look();
+        hear(3, false);
         ck_assert(!worker->process.shimless);
         ck_assert_uint_eq(worker->heartbeat.busy, 3);
         ck_assert_int_eq(worker->heartbeat.fault, HEARTBEAT_FAULT_NONE);
@@ -553,8 +539,7 @@ TEST(one_that_has_begun_its_file_has_loaded_its_shim)
         pass_boot_timeout();
         poll_finds_nothing(HEARTBEAT_FAULT_BEGUN);
         ck_assert(!worker->process.shimless);
-        send_heartbeat(worker->process.pid, 0, false);
-        look();
+        hear(0, false);
         ck_assert_int_eq(worker->state, WORKER_ACTIVE);
 }
 
@@ -567,8 +552,7 @@ TEST(one_with_an_old_file_has_loaded_its_shim)
                 ck_assert_int_ge(sd_event_run(event, 10 * USEC_PER_MSEC), 0);
         send_heartbeat(worker->process.pid, 1, false);
         poll_finds_nothing(HEARTBEAT_FAULT_BEGUN);
-        send_heartbeat(worker->process.pid, 1, false);
-        look();
+        hear(1, false);
         ck_assert(worker->heartbeat.seen);
         ck_assert(!worker->process.shimless);
 }

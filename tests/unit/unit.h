@@ -16,6 +16,10 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+/* Check notes each assertion that holds by a write to a file, which took a sixth of the processor time of all
+ * tests. Where a test crashes is for the sanitizers and a debugger to say. */
+#define _mark_point(file, line) ((void)0)
+
 /* Runs the suite. Returns the exit status for main(). */
 static inline int unit_main(Suite *suite)
 {

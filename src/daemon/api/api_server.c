@@ -3,6 +3,7 @@
 #include "daemon/api/api_server.h"
 #include "daemon/runtime/runtime.h"
 #include "io/log.h"
+#include "io/timer.h"
 #include "io/users.h"
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -226,13 +227,6 @@ static void call_send(struct call *call, int r, const char *text, size_t size, b
         }
 }
 
-/* error: NULL: none. */
-static int encode(const char *error, json_t *parameters, bool continues, char **ret, size_t *ret_size)
-{
-        return error ? varlink_encode_error(error, parameters, ret, ret_size)
-                     : varlink_encode_reply(parameters, continues, ret, ret_size);
-}
-
 static void reply(struct call *call, const char *error, json_t *parameters, bool continues)
 {
         _cleanup_free_ char *text = NULL;
@@ -240,7 +234,7 @@ static void reply(struct call *call, const char *error, json_t *parameters, bool
 
         if (call_is_view(call))
                 quoted_drop(parameters);
-        int r = encode(error, parameters, continues, &text, &size);
+        int r = varlink_encode_reply(error, parameters, continues, &text, &size);
         call_send(call, r, text, size, continues);
 }
 
@@ -259,7 +253,7 @@ void shared_reply_make(struct shared_reply *ret, bool is_view, const char *error
         *ret = (struct shared_reply){.is_view = is_view};
         if (is_view)
                 quoted_drop(parameters);
-        if (encode(error, parameters, false, &ret->text, &ret->size) < 0)
+        if (varlink_encode_reply(error, parameters, false, &ret->text, &ret->size) < 0)
                 ret->text = NULL;
 }
 
@@ -287,7 +281,7 @@ void call_keep(struct call *call, void (*cancelled)(struct call *call, void *use
 /* Encodes an error with this reason, and a NUL byte. */
 static int encode_refusal(const char *error, const char *reason, char **ret, size_t *ret_size)
 {
-        return varlink_encode_error(error, json_pack("{s:s, s:[]}", "reason", reason, "details"), ret,
+        return varlink_encode_reply(error, json_pack("{s:s, s:[]}", "reason", reason, "details"), false, ret,
                                     ret_size);
 }
 
@@ -463,16 +457,14 @@ static int on_deadline(sd_event_source *source _unused_, uint64_t usec _unused_,
 /* Limits the time for an incomplete message, and for unread output before closing. */
 static int connection_arm(struct client_connection *connection, bool wanted)
 {
-        int enabled, r = sd_event_source_get_enabled(connection->deadline, &enabled);
+        uint64_t at = 0;
+        int r = sd_event_source_get_time(connection->deadline, &at);
 
-        if (r < 0 || wanted == (enabled != SD_EVENT_OFF))
+        if (r < 0 || wanted == (at != USEC_INFINITY))
                 return MIN(r, 0);
-        if (wanted)
-                r = sd_event_source_set_time_relative(connection->deadline,
-                                                      connection->server->options.message_timeout);
-        return r < 0 ? r
-                     : sd_event_source_set_enabled(connection->deadline,
-                                                   wanted ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+        return wanted ? sd_event_source_set_time_relative(connection->deadline,
+                                                          connection->server->options.message_timeout)
+                      : sd_event_source_set_time(connection->deadline, USEC_INFINITY);
 }
 
 /* Maximum of buffered input: not more than one whole message ahead, and almost nothing while a call is in
@@ -623,20 +615,14 @@ static int connection_new(struct api_server *server, int fd, uid_t uid, enum con
 
         int r = sd_event_add_io(server->event, &connection->io, fd, EPOLLIN, on_io, connection);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->io, quota_of(connection)->priority);
-        if (r >= 0)
                 r = sd_event_add_defer(server->event, &connection->resume, on_resume, connection);
         if (r >= 0)
                 r = sd_event_source_set_enabled(connection->resume, SD_EVENT_OFF);
         if (r >= 0)
-                r = sd_event_source_set_priority(connection->resume, quota_of(connection)->priority);
-        if (r >= 0)
-                r = sd_event_add_time(server->event, &connection->deadline, CLOCK_MONOTONIC, USEC_INFINITY, 0,
-                                      on_deadline, connection);
-        if (r >= 0)
-                r = sd_event_source_set_enabled(connection->deadline, SD_EVENT_OFF);
-        if (r >= 0)
-                r = sd_event_source_set_priority(connection->deadline, quota_of(connection)->priority);
+                r = timer_new(server->event, on_deadline, connection, &connection->deadline);
+        sd_event_source *const sources[] = {connection->io, connection->resume, connection->deadline};
+        for (size_t i = 0; i < ELEMENTSOF(sources) && r >= 0; i++)
+                r = sd_event_source_set_priority(sources[i], quota_of(connection)->priority);
         if (r < 0)
                 connection_free(connection);
         return r;
@@ -779,7 +765,7 @@ void api_server_continue(struct api_server *server, int fd, json_t *reply)
         size_t size = 0;
         uid_t uid;
         enum control_access access = access_of(server, fd, &uid);
-        int r = reply ? varlink_encode_reply(reply, false, &text, &size) : 0;
+        int r = reply ? varlink_encode_reply(NULL, reply, false, &text, &size) : 0;
 
         if (r < 0 || access == CONTROL_NONE)
                 close_fd(fd);

@@ -73,13 +73,13 @@ static void start(struct config_check *check, usec_t now)
                 return;
         }
         check->child = (struct child){.pid = checking.pid, .exited = on_exited};
-        check->child_at = check->judged_at = now;
+        check->judged_at = now;
         children_add(&check->runtime->children, &check->child);
 }
 
 const char *config_check_refused(struct config_check *check, usec_t now)
 {
-        if (check->child.pid > 0 && now >= usec_add(check->child_at, PATIENCE_USEC))
+        if (check->child.pid > 0 && now >= usec_add(check->judged_at, PATIENCE_USEC))
                 (void)signal_child(check->child.pid, SIGKILL);
         else if (check->child.pid <= 0 &&
                  (observe_file(check) || now >= usec_add(check->judged_at, AGAIN_USEC)))

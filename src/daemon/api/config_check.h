@@ -12,11 +12,10 @@ struct config_check {
         struct timespec mtime; /* with inode and size: of the file when it was last accepted or judged */
         ino_t inode;
         off_t size;
-        usec_t judged_at; /* 0: not yet */
+        usec_t judged_at; /* when the child was started, or the file accepted */
         bool refused;
         usec_t refused_at;
         struct child child;
-        usec_t child_at; /* when the child was started */
 };
 
 /* Call after a start or a reload has accepted the file: no child is started until the file changes or ten

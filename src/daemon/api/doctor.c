@@ -6,6 +6,7 @@
 #include "daemon/workers/execute.h"
 #include "daemon/workers/side_start.h"
 #include "io/clock.h"
+#include "io/timer.h"
 #include "model/counts.h"
 #include "model/world.h"
 #include <fcntl.h>
@@ -45,9 +46,13 @@ static size_t collect_redis(const struct links *links, struct problem_redis list
                 const struct link *link = links->list[i];
                 const struct reader *reader = link->reader;
 
-                list[i] = (struct problem_redis){.database = link_is_database(link) ? link_noun(link) : NULL,
+                list[i] = (struct problem_redis){.kind = link_kind(link),
+                                                 .database = link_is_database(link) ? link_noun(link) : NULL,
                                                  .url = reader_url_text(reader),
+                                                 .server = reader_server_text(reader),
                                                  .state = reader_state(reader),
+                                                 .rtt_usec = reader_rtt_usec(reader),
+                                                 .queues = link->queues,
                                                  .link = link,
                                                  .for_queues = !link->heartbeats,
                                                  .quarantined = link->quarantine.lasts,
@@ -75,29 +80,28 @@ static size_t collect_unknown(const struct unknown *unknown, struct problem_proc
         return n;
 }
 
-void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now)
+void problems_collect(const struct control *control, struct problem_storage *ret, usec_t now)
 {
-        const struct persist *persist = host->persist;
-        const struct runtime *runtime = persist->runtime;
+        const struct runtime *runtime = control->runtime;
         struct rlimit limit;
 
         ret->facts = (struct problem_facts){
                 .redis = ret->redis,
                 .n_redis = collect_redis(&runtime->links, ret->redis),
                 .unknown = ret->unknown,
-                .n_unknown = collect_unknown(&persist->unknown, ret->unknown),
+                .n_unknown = collect_unknown(&runtime->unknown, ret->unknown),
                 .is_root = geteuid() == 0,
                 .in_container = host_is_container(),
                 .renamed = renamed(runtime->world->settings),
                 .files_needed = problems_files_needed(runtime->world),
-                .save_error = -persist->error,
-                .orders_why = order_writer_why(&persist->orders),
-                .orders_file = persist->orders.path,
-                .orders_since = persist->orders.since,
-                .instance = host->selector,
-                .config_path = host->config->config_path,
-                .refused = config_check_refused(host->config, now),
-                .refused_since = host->config->refused_at,
+                .save_error = -runtime->save_error,
+                .orders_why = order_writer_why(&runtime->orders),
+                .orders_file = runtime->orders.path,
+                .orders_since = runtime->orders.since,
+                .instance = control->selector,
+                .config_path = control->config->config_path,
+                .refused = config_check_refused(control->config, now),
+                .refused_since = control->config->refused_at,
                 .stop_signal = execute_stop_signal,
                 .features = subsystems_problems,
                 .userdata = &runtime->subsystems,
@@ -113,21 +117,20 @@ struct diagnosis;
 struct redis_diagnosis {
         struct diagnosis *diagnosis;
         struct reader *reader;     /* the connection that was asked; NULL: no answer is pending */
-        char *url;                 /* owned */
+        char *about;               /* kind and URL of the server; owned; NULL: memory was short */
         struct error_report error; /* the text is "" if Redis has answered */
         struct answer_diagnosis facts;
-        const char *noun;            /* link_noun() */
         const struct traits *traits; /* of the framework that keeps its data there */
 };
 
 /* The result of a rehearsal of a fleet's start. */
 struct start_diagnosis {
-        char *fleet;               /* name; owned */
+        char fleet[FLEET_NAME_MAX + 1];
         struct error_report error; /* the text is "" if a start would succeed, or no rehearsal could begin */
 };
 
 struct diagnosis {
-        const struct control_host *host;
+        const struct control *control;
         struct call *call;
         usec_t asked_at;
         struct redis_diagnosis *servers; /* NULL: not asked yet */
@@ -137,8 +140,7 @@ struct diagnosis {
         struct start_diagnosis *starts;
         size_t n_starts;
         struct problems findings;
-        sd_event_source *titles; /* timer of await_titles(); NULL: never used */
-        bool kept;               /* the call was kept by call_keep() */
+        sd_event_source *titles; /* timer that calls finish() again */
 };
 
 /* How often to check whether all titles are read, and all connections were tried. */
@@ -156,12 +158,10 @@ static void diagnosis_free(struct diagnosis *diagnosis)
 
                 if (redis->reader)
                         reader_forget(redis->reader, redis);
-                free(redis->url);
+                free(redis->about);
         }
         free(diagnosis->servers);
         release_check_cancel(diagnosis->rehearsal);
-        for (size_t i = 0; i < diagnosis->n_starts; i++)
-                free(diagnosis->starts[i].fleet);
         free(diagnosis->starts);
         problems_clear(&diagnosis->findings);
         sd_event_source_disable_unref(diagnosis->titles);
@@ -204,15 +204,23 @@ static int is_elsewhere(pid_t pid, void *userdata _unused_)
         return proc_open(pid, &proc) == 0 && proc_is_elsewhere(proc) > 0;
 }
 
+/* Returns as proc_evidence_read_title(). */
+static int read_title(const struct worker *worker, struct title *ret)
+{
+        const struct process *process = worker->handle;
+        const struct proc *proc = process ? process_beating(process) : NULL;
+
+        return proc ? proc_evidence_read_title(process->runtime->proc_facts, proc,
+                                               framework_of(worker->fleet->settings->traits), ret)
+                    : 0;
+}
+
 static struct doctor_worker poll_worker_at(const struct worker *worker)
 {
         struct doctor_worker facts = {.worker = worker};
-        const struct process *process = worker->handle;
-        const struct proc *proc = process ? process_beating(process) : NULL;
         struct title title;
 
-        if (proc && proc_evidence_read_title(process->runtime->proc_facts, proc,
-                                             framework_of(worker->fleet->settings->traits), &title) > 0)
+        if (read_title(worker, &title) > 0)
                 snprintf(facts.version, sizeof(facts.version), "%s", title.version);
         facts.other_namespace = proc_tree_each(worker->process.pid, is_elsewhere, NULL) > 0;
         return facts;
@@ -282,38 +290,25 @@ static json_t *render(const struct problems *findings, const struct problem_fact
 }
 
 /* Returns true while the proc reader reads a title (daemon/runtime/proc_facts.h). */
-static bool awaits_titles(const struct diagnosis *diagnosis)
+static bool awaits_titles(const struct world *world)
 {
-        struct runtime *runtime = diagnosis->host->persist->runtime;
+        struct title title;
         bool awaits = false;
 
-        WORLD_FOREACH_FLEET(runtime->world, fleet)
-                FLEET_FOREACH_WORKER(fleet, worker) {
-                        const struct proc *proc = worker->handle ? process_beating(worker->handle) : NULL;
-                        struct title title;
-
-                        awaits |= proc && proc_evidence_read_title(runtime->proc_facts, proc,
-                                                                   framework_of(fleet->settings->traits),
-                                                                   &title) == -EINPROGRESS;
-                }
+        WORLD_FOREACH_FLEET(world, fleet)
+                FLEET_FOREACH_WORKER(fleet, worker)
+                        awaits |= read_title(worker, &title) == -EINPROGRESS;
         return awaits;
 }
 
 static bool awaits_connections(const struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->host->persist->runtime->links;
+        const struct links *links = &diagnosis->control->runtime->links;
         bool awaits = false;
 
         FOREACH_POINTER(link, links->list, links->n)
                 awaits |= reader_state(link->reader) == READER_STATE_CONNECTING;
         return awaits && usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < CONNECTIONS_WAIT_USEC;
-}
-
-static void keep(struct diagnosis *diagnosis)
-{
-        if (!diagnosis->kept)
-                call_keep(diagnosis->call, on_cancelled, diagnosis);
-        diagnosis->kept = true;
 }
 
 static void finish(struct diagnosis *diagnosis);
@@ -332,20 +327,20 @@ static void on_rehearsed(const struct error_report *error, void *userdata)
  * up. */
 static bool rehearses(struct diagnosis *diagnosis)
 {
-        struct runtime *runtime = diagnosis->host->persist->runtime;
+        struct runtime *runtime = diagnosis->control->runtime;
         const struct world *world = runtime->world;
 
         while (!diagnosis->rehearsal && diagnosis->n_starts < world->n_fleets &&
                usec_sub(clock_now(CLOCK_MONOTONIC), diagnosis->asked_at) < REHEARSALS_USEC) {
                 const struct fleet *fleet = world->fleets[diagnosis->n_starts];
-                char *name = strdup(fleet->settings->name);
 
-                if (!name || !ARRAY_RESIZE(diagnosis->starts, diagnosis->n_starts + 1)) {
-                        free(name);
+                if (!ARRAY_RESIZE(diagnosis->starts, diagnosis->n_starts + 1)) {
                         diagnosis->findings.lost = true;
                         return false;
                 }
-                diagnosis->starts[diagnosis->n_starts++] = (struct start_diagnosis){.fleet = name};
+                struct start_diagnosis *start = &diagnosis->starts[diagnosis->n_starts++];
+                start->error.text[0] = '\0';
+                snprintf(start->fleet, sizeof(start->fleet), "%s", fleet->settings->name);
                 /* If no process can be started, the result of the fleet stays unknown. */
                 if (!fleet->settings->removed)
                         (void)release_check_begin(runtime, fleet, NULL, on_rehearsed, diagnosis,
@@ -358,18 +353,6 @@ static int on_titles(sd_event_source *source _unused_, uint64_t usec _unused_, v
 {
         finish(userdata);
         return 0;
-}
-
-/* Schedules another call of finish(). Returns 0 or -errno. */
-static int await_titles(struct diagnosis *diagnosis)
-{
-        usec_t at = usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC);
-
-        if (!diagnosis->titles)
-                return sd_event_add_time(diagnosis->host->persist->runtime->event, &diagnosis->titles,
-                                         CLOCK_MONOTONIC, at, 0, on_titles, diagnosis);
-        int r = sd_event_source_set_time(diagnosis->titles, at);
-        return r < 0 ? r : sd_event_source_set_enabled(diagnosis->titles, SD_EVENT_ONESHOT);
 }
 
 static void on_answer(struct answer *answer, void *userdata)
@@ -398,7 +381,8 @@ static void ask_redis(struct redis_diagnosis *redis, struct link *link)
         const struct error_report *error = reader_error(reader);
         int r = reader_ask(reader, &query, on_answer, redis);
 
-        redis->url = strdup(reader_url_text(reader));
+        if (asprintf(&redis->about, "%s %s", link_noun(link), reader_url_text(reader)) < 0)
+                redis->about = NULL;
         if (r >= 0) {
                 redis->reader = reader;
                 redis->diagnosis->pending++;
@@ -412,7 +396,7 @@ static void ask_redis(struct redis_diagnosis *redis, struct link *link)
 
 static void ask_servers(struct diagnosis *diagnosis)
 {
-        const struct links *links = &diagnosis->host->persist->runtime->links;
+        const struct links *links = &diagnosis->control->runtime->links;
 
         diagnosis->servers = calloc(links->n + 1, sizeof(*diagnosis->servers));
         if (!diagnosis->servers) {
@@ -423,10 +407,9 @@ static void ask_servers(struct diagnosis *diagnosis)
         for (size_t i = 0; i < links->n; i++) {
                 struct link *link = links->list[i];
 
-                SUBSYSTEMS_CALL(&diagnosis->host->persist->runtime->subsystems, diagnose_link, link,
+                SUBSYSTEMS_CALL(&diagnosis->control->runtime->subsystems, diagnose_link, link,
                                 &diagnosis->findings);
                 diagnosis->servers[i].diagnosis = diagnosis;
-                diagnosis->servers[i].noun = link_noun(link);
                 diagnosis->servers[i].traits = link->framework->traits;
                 ask_redis(&diagnosis->servers[i], link);
         }
@@ -441,36 +424,34 @@ static void report_redis(struct diagnosis *diagnosis, const struct problems *pro
                                 problems_find(problems, PROBLEM_BROKER_DOWN),
                         problems_find(problems, PROBLEM_DATABASE_DOWN) ||
                                 problems_find(problems, PROBLEM_DATABASE_CONNECTING)};
-        char about[PROBLEM_ABOUT_MAX];
 
         for (size_t i = 0; i < diagnosis->n_servers; i++) {
                 const struct redis_diagnosis *redis = &diagnosis->servers[i];
 
-                diagnosis->findings.lost |= !redis->url;
+                diagnosis->findings.lost |= !redis->about;
                 const struct error_report *error = redis->error.text[0] != '\0' ? &redis->error : NULL;
                 bool is_database = redis->traits->heartbeat == HEARTBEAT_DATABASE;
-                if (!redis->url || (error && known[is_database]))
+                if (!redis->about || (error && known[is_database]))
                         continue;
-                snprintf(about, sizeof(about), "%s %s", redis->noun, redis->url);
                 if (is_database)
-                        doctor_database(&diagnosis->findings, about, error, &redis->facts.database,
+                        doctor_database(&diagnosis->findings, redis->about, error, &redis->facts.database,
                                         redis->traits);
                 else
-                        doctor_redis(&diagnosis->findings, about, error, &redis->facts.redis);
+                        doctor_redis(&diagnosis->findings, redis->about, error, &redis->facts.redis);
         }
 }
 
 /* Returns the reply; NULL: memory is short. */
 static json_t *report(struct diagnosis *diagnosis)
 {
-        const struct runtime *runtime = diagnosis->host->persist->runtime;
+        const struct runtime *runtime = diagnosis->control->runtime;
         const struct world *world = runtime->world;
         struct problems *findings = &diagnosis->findings;
         struct problem_storage storage;
         struct problems problems = {0};
         usec_t now = clock_now(CLOCK_MONOTONIC);
 
-        problems_collect(diagnosis->host, &storage, now);
+        problems_collect(diagnosis->control, &storage, now);
         problems_judge(&problems, &storage.facts, world, world->fleets, world->n_fleets, now);
         report_redis(diagnosis, &problems);
         doctor_machine(findings, overcommit(&runtime->links), &storage.facts, &problems, world);
@@ -486,30 +467,30 @@ static json_t *report(struct diagnosis *diagnosis)
  * rehearsed. */
 static void finish(struct diagnosis *diagnosis)
 {
-        if (((!diagnosis->servers && awaits_connections(diagnosis)) || awaits_titles(diagnosis)) &&
-            await_titles(diagnosis) >= 0) {
-                keep(diagnosis);
+        call_keep(diagnosis->call, on_cancelled, diagnosis);
+        if ((!diagnosis->servers && awaits_connections(diagnosis)) ||
+            awaits_titles(diagnosis->control->runtime->world)) {
+                timer_set(diagnosis->titles, usec_add(clock_now(CLOCK_MONOTONIC), TITLES_WAIT_USEC));
                 return;
         }
         if (!diagnosis->servers)
                 ask_servers(diagnosis);
-        if (diagnosis->pending > 0 || rehearses(diagnosis)) {
-                keep(diagnosis);
+        if (diagnosis->pending > 0 || rehearses(diagnosis))
                 return;
-        }
         call_reply(diagnosis->call, report(diagnosis), false);
         diagnosis_free(diagnosis);
 }
 
-void doctor_request(const struct control_host *host, struct call *call)
+void doctor_request(const struct control *control, struct call *call)
 {
         struct diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
 
-        if (!diagnosis) {
+        if (!diagnosis || timer_new(control->runtime->event, on_titles, diagnosis, &diagnosis->titles) < 0) {
+                free(diagnosis);
                 call_reply(call, NULL, false);
                 return;
         }
-        diagnosis->host = host;
+        diagnosis->control = control;
         diagnosis->call = call;
         diagnosis->asked_at = clock_now(CLOCK_MONOTONIC);
         finish(diagnosis);

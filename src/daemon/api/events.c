@@ -235,7 +235,7 @@ static json_t *render_news(struct follower *follower, bool *ret_any)
 }
 
 static struct follower *follower_new(struct events *events, struct call *call,
-                                     const struct events_request *request)
+                                     const struct handler_fleets *list, const char *worker, uint64_t from)
 {
         _cleanup_(follower_free_pointer) struct follower *follower = calloc(1, sizeof(*follower));
 
@@ -243,13 +243,13 @@ static struct follower *follower_new(struct events *events, struct call *call,
                 return NULL;
         follower->events = events;
         follower->call = call;
-        follower->at = request->from;
-        if (request->worker && !(follower->worker = strdup(request->worker)))
+        follower->at = from;
+        if (worker && !(follower->worker = strdup(worker)))
                 return NULL;
-        if (!request->all && !(follower->fleets = calloc(request->n_fleets + 1, sizeof(*follower->fleets))))
+        if (!list->all && !(follower->fleets = calloc(list->n_fleets + 1, sizeof(*follower->fleets))))
                 return NULL;
-        for (size_t i = 0; !request->all && i < request->n_fleets; i++) {
-                follower->fleets[i] = strdup(request->fleets[i]->settings->name);
+        for (size_t i = 0; !list->all && i < list->n_fleets; i++) {
+                follower->fleets[i] = strdup(list->fleets[i]->settings->name);
                 if (!follower->fleets[i])
                         return NULL;
                 follower->n_fleets = i + 1;
@@ -257,9 +257,11 @@ static struct follower *follower_new(struct events *events, struct call *call,
         return TAKE_PTR(follower);
 }
 
-void events_reply(struct events *events, struct call *call, const struct events_request *request)
+void events_reply(struct events *events, struct call *call, const struct handler_fleets *list,
+                  const char *worker, uint64_t from)
 {
-        _cleanup_(follower_free_pointer) struct follower *follower = follower_new(events, call, request);
+        _cleanup_(follower_free_pointer) struct follower *follower =
+                follower_new(events, call, list, worker, from);
         bool any;
         json_t *reply = follower ? render_news(follower, &any) : NULL;
 

@@ -38,17 +38,18 @@ bool events_have(const struct events *events, const char *worker);
  * event has that time, returns the number of the first later event. Clock jumps between events do no harm. */
 uint64_t events_after(const struct events *events, double at);
 
-/* The events that a call requests. */
-struct events_request {
-        struct fleet *const *fleets;
+/* The fleets named by a call, without duplicates. */
+struct handler_fleets {
+        struct fleet **fleets; /* owned */
         size_t n_fleets;
-        bool all;           /* include events without a fleet */
-        const char *worker; /* NULL: all workers */
-        uint64_t from;      /* number of the first event */
+        bool all; /* the call names none */
 };
 
-/* Replies with the matching events, oldest first. A call with "more" is kept and gets later events, too. */
-void events_reply(struct events *events, struct call *call, const struct events_request *request);
+/* Replies with the events of these fleets from number `from` on, oldest first; for all fleets, also with
+ * events without a fleet. worker: of this one alone; NULL: of all. A call with "more" is kept and gets later
+ * events, too. */
+void events_reply(struct events *events, struct call *call, const struct handler_fleets *list,
+                  const char *worker, uint64_t from);
 
 /* Sends new events to the followers. */
 void events_tick(struct events *events);

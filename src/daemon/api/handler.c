@@ -1,105 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared parts of the call handlers: the status, parameters and refusals. */
+/* Shared parts of the call handlers: parameters and refusals. */
 #include "daemon/api/handler.h"
 #include "io/clock.h"
 #include "io/users.h"
 #include "model/world.h"
 
-#define REDIS_MAX 64
-
-/* redis is storage for status_info.redis. Strings in redis stay valid until the next iteration of the
- * loop. */
-static struct status_info status_info(const struct control *control, struct status_redis redis[REDIS_MAX])
-{
-        const struct control_host *host = &control->host;
-        const struct links *links = &host->persist->runtime->links;
-        size_t n = MIN((size_t)REDIS_MAX, links->n);
-
-        for (size_t i = 0; i < n; i++) {
-                const struct reader *link = links->list[i]->reader;
-                usec_t rtt_usec = reader_rtt_usec(link);
-
-                redis[i] = (struct status_redis){
-                        .kind = link_kind(links->list[i]),
-                        .is_database = link_is_database(links->list[i]),
-                        .url = reader_url_text(link),
-                        .server = reader_server_text(link),
-                        .state = reader_state_name(reader_state(link)),
-                        .error = reader_error(link),
-                        .queues = links->list[i]->queues,
-                        .rtt_ms = rtt_usec == 0 ? -1 : (double)rtt_usec / (double)USEC_PER_MSEC,
-                };
-        }
-        return (struct status_info){
-                .instance = host->instance,
-                .version = host->version,
-                .settings = host->settings,
-                .pid = getpid(),
-                .started_at = host->started_at,
-                .realtime = clock_now(CLOCK_REALTIME),
-                .world = host->world,
-                .subsystems = &host->persist->runtime->subsystems,
-                .redis = redis,
-                .n_redis = n,
-        };
-}
-
-json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now)
-{
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
-        struct problem_storage storage;
-
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
-        return status_render(&info, list->fleets, list->n_fleets, now);
-}
-
-json_t *handler_metrics(const struct control *control)
-{
-        const struct control_host *host = &control->host;
-        struct status_redis redis[REDIS_MAX];
-        struct status_info info = status_info(control, redis);
-        struct problem_storage storage;
-        usec_t now = clock_now(CLOCK_MONOTONIC);
-
-        info.facts = &storage.facts;
-        problems_collect(&control->host, &storage, now);
-        _cleanup_free_ char *text = metrics_collect(&info, &host->persist->runtime->wakeup->pass.ticks, now);
-        return text ? json_pack("{s:s}", "text", text) : NULL;
-}
-
-bool handler_forget_status(struct control *control, usec_t before)
+bool handler_forget(struct control *control, usec_t until)
 {
         bool any = false;
 
-        for (size_t i = 0; i < ELEMENTSOF(control->status); i++) {
-                if (!control->status[i].reply.text || control->status[i].at >= before)
-                        continue;
-                shared_reply_clear(&control->status[i].reply);
-                any = true;
-        }
+        for (unsigned kind = 0; kind < _REPLY_KIND_MAX; kind++)
+                for (unsigned view = 0; view < 2; view++) {
+                        if (!control->latest[kind][view].reply.text || control->latest[kind][view].at > until)
+                                continue;
+                        shared_reply_clear(&control->latest[kind][view].reply);
+                        any = true;
+                }
         return any;
 }
 
 void handler_changed(struct control *control)
 {
-        (void)handler_forget_status(control, USEC_INFINITY);
-        wakeup_changed(control->host.persist->runtime->wakeup);
-        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
+        (void)handler_forget(control, USEC_INFINITY);
+        wakeup_changed(control->runtime->wakeup);
+        persist_save_now(control->runtime, clock_now(CLOCK_MONOTONIC));
 }
 
 /* Returns true after replying that the last write of the state has failed. */
 static bool refuse_if_unsaved(struct control *control, struct call *call, const char *outcome)
 {
-        const struct persist *persist = control->host.persist;
+        int error = control->runtime->save_error;
 
-        if (persist->error == 0)
+        if (error == 0)
                 return false;
         handler_refuse(call,
                        "%s: the state file '%s' cannot be written (%s), so a restarted sqmgr would not know "
                        "of the order. Make the directory writable and check for a full disk",
-                       outcome, control->host.world->settings->state_file, strerrordesc_np(-persist->error));
+                       outcome, control->runtime->world->settings->state_file, strerrordesc_np(-error));
         return true;
 }
 
@@ -111,7 +48,7 @@ bool handler_record(struct control *control, struct call *call)
 
 bool handler_refuse_unrecorded(struct control *control, struct call *call)
 {
-        persist_save_now(control->host.persist, clock_now(CLOCK_MONOTONIC));
+        persist_save_now(control->runtime, clock_now(CLOCK_MONOTONIC));
         return refuse_if_unsaved(control, call, "order refused, nothing has changed");
 }
 
@@ -168,8 +105,9 @@ static json_t *fleet_names(const struct world *world)
 
 static void refuse_fleet(struct control *control, struct call *call, const char *name)
 {
-        call_reply_error(call, CONTROL_UNKNOWN_FLEET,
-                         json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->host.world)));
+        call_reply_error(
+                call, CONTROL_UNKNOWN_FLEET,
+                json_pack("{s:s, s:o}", "name", name, "fleets", fleet_names(control->runtime->world)));
 }
 
 static void refuse_worker(struct call *call, const char *id, const struct fleet *fleet)
@@ -194,7 +132,7 @@ void handler_refuse_unknown(struct control *control, struct call *call, const ch
 {
         const char *slash = strrchr(name, '/');
         _cleanup_free_ char *fleet_name = strndup(name, slash ? (size_t)(slash - name) : strlen(name));
-        const struct fleet *fleet = fleet_name ? world_fleet(control->host.world, fleet_name) : NULL;
+        const struct fleet *fleet = fleet_name ? world_fleet(control->runtime->world, fleet_name) : NULL;
 
         if (fleet)
                 refuse_worker(call, name, fleet);
@@ -240,7 +178,7 @@ static bool fleet_list_has(const struct handler_fleets *list, const struct fleet
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,
                           struct handler_fleets *ret)
 {
-        const struct world *world = control->host.world;
+        const struct world *world = control->runtime->world;
         json_t *names = json_object_get(parameters, "fleets"), *name;
         size_t i;
 
@@ -287,7 +225,7 @@ struct fleet *handler_parse_fleet(struct control *control, struct call *call, js
                 handler_refuse_parameter(call, "fleet");
                 return NULL;
         }
-        struct fleet *fleet = world_fleet(control->host.world, json_string_value(name));
+        struct fleet *fleet = world_fleet(control->runtime->world, json_string_value(name));
         if (!fleet)
                 refuse_fleet(control, call, json_string_value(name));
         return fleet;
@@ -295,7 +233,7 @@ struct fleet *handler_parse_fleet(struct control *control, struct call *call, js
 
 bool handler_refuse_at_shutdown(struct control *control, struct call *call)
 {
-        if (!control->host.world->shutting_down)
+        if (!control->runtime->world->shutting_down)
                 return false;
         handler_refuse(call, "sqmgr is shutting down");
         return true;

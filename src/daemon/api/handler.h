@@ -14,21 +14,7 @@ struct orderer;
 struct reexec;   /* daemon/lifecycle/reexec.h; a layer above api/ */
 struct reloader; /* daemon/lifecycle/reload.h */
 
-/* Parts of the daemon that handlers use. All must outlive the control. */
-struct control_host {
-        struct world *world;
-        struct persist *persist;
-        struct config_check *config;
-        const struct status_settings *settings;
-        const char *version;
-        const char *instance; /* the name of this sqmgr, for clients */
-        const char *selector; /* see problem_command() */
-        usec_t started_at;    /* monotonic */
-        struct reloader *reloader;
-        int (*reload)(struct reloader *reloader, const struct orderer *by, char **ret_lines);
-        struct reexec *reexec;
-        void (*reexec_request)(struct reexec *reexec, struct call *call);
-};
+struct control;
 
 /* Storage for the facts. Their strings stay valid until the next iteration of the loop. */
 #define PROBLEM_REDIS_MAX 64
@@ -38,21 +24,13 @@ struct problem_storage {
         struct problem_process unknown[UNKNOWN_MAX];
 };
 /* Costs some system calls: to be called when somebody asks, not in each pass. */
-void problems_collect(const struct control_host *host, struct problem_storage *ret, usec_t now);
+void problems_collect(const struct control *control, struct problem_storage *ret, usec_t now);
 
 /* Returns how many descriptors sqmgr needs if all workers run that its fleets may have. */
 uint64_t problems_files_needed(const struct world *world);
 
-/* Answers the call once each Redis has answered or failed. host must outlive the connections to Redis. */
-void doctor_request(const struct control_host *host, struct call *call);
-
-/* All restarts that clients wait for: reports their progress and the end. */
-struct watch_list {
-        struct watcher *first; /* NULL initially */
-        const struct world *world;
-        const struct events *events;
-        sd_event *event;
-};
+/* Answers the call once each Redis has answered or failed. */
+void doctor_request(const struct control *control, struct call *call);
 
 struct watch_order {
         enum fleet_order kept; /* ORDER_RUN: restarted; otherwise the fleet remains stopped or quieted, and
@@ -65,9 +43,6 @@ struct watch_order {
 };
 
 struct watch_request {
-        struct fleet *const *fleets;
-        const struct watch_order *orders; /* result of the order just given, per fleet; NULL: no order */
-        size_t n_fleets;
         /* Keep the call until the restarts have ended. Newer restarts of these fleets are followed, too. */
         bool wait;
         bool drained; /* ended means: the old workers have exited, too */
@@ -77,72 +52,66 @@ struct watch_request {
 /* Returns the members of the error NotInMemory, a new reference; NULL when memory is short. */
 json_t *watch_render_not_in_memory(const struct fleet *fleet, const char *reason);
 
-/* Replies with the progress of the restarts or returns of these fleets. Copies what it needs from *request.
- */
-void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now);
+/* Replies with the progress of the restarts or returns of these fleets. orders: results of the order just
+ * given, per fleet. Copies what it needs. */
+void watch_reply(struct control *control, struct call *call, const struct watch_request *request,
+                 const struct handler_fleets *list, const struct watch_order *orders, usec_t now);
 
 /* Sends progress, warnings and errors to the waiting clients. */
-void watch_tick(struct watch_list *list, usec_t now);
+void watch_tick(struct control *control, usec_t now);
 
-/* Answers GetQueues, and GetMetrics and GetDiagnosis where they need queues. Waiting calls share one reading.
- */
-enum queue_question {
-        QUEUE_QUESTION_QUEUES,
-        QUEUE_QUESTION_METRICS, /* includes the queues */
-        QUEUE_QUESTION_DOCTOR,  /* answered by doctor_request() */
-        _QUEUE_QUESTION_MAX,
-};
-
-struct queue_calls {
-        struct {
-                struct call *call;
-                enum queue_question question;
-        } list[API_CONNECTIONS_MAX];
-        size_t n;
-        /* The latest replies, reused for read-only clients: frequent calls of theirs must not load Redis. */
-        struct {
-                struct shared_reply reply; /* no text: no recent reply */
-                usec_t at;
-        } answers[_QUEUE_QUESTION_MAX][2]; /* [0]: for other clients; [1]: for viewers */
-};
-
-/* The calls of GetJobs that wait for a reply: the running jobs of the workers, as of their last heartbeats.
- */
-struct jobs_calls {
-        const struct runtime *runtime;
-        struct jobs_query *first; /* NULL initially */
-        usec_t view_at;           /* start of the last reading for a read-only client; 0: none */
-};
-
-/* Replies once each Redis has answered, with the jobs of these fleets and the reasons why some are unknown.
- * Replies with an error if nothing is known. Calls for the same fleets share one reading while it runs. A
- * read-only client is refused if another reading for one runs or began within the last second. */
-void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+/* Replies once each Redis has answered, with the running jobs of the workers of these fleets as of their last
+ * heartbeats, and the reasons why some are unknown. Replies with an error if nothing is known. Calls for the
+ * same fleets share one reading while it runs. A read-only client is refused if another reading for one runs
+ * or began within the last second. */
+void jobs_calls_add(struct control *control, struct call *call, struct fleet *const *fleets, size_t n_fleets,
                     usec_t now);
 
-struct control {
-        struct control_host host;
-        struct watch_list watches;
-        struct events *events;
-        struct queue_calls queue_calls;
-        struct jobs_calls jobs_calls;
-        /* The cached replies to GetStatus for all fleets: for viewers, and for others. */
-        struct {
-                struct shared_reply reply;
-                uint64_t serial;
-                usec_t at;
-        } status[2];
+/* Replies that several calls share, and those that wait for a reading of the queues. */
+enum reply_kind {
+        REPLY_STATUS,    /* to GetStatus for all fleets */
+        REPLY_QUEUES,    /* waits for the queues, as the next ones */
+        REPLY_METRICS,   /* includes the queues */
+        REPLY_DIAGNOSIS, /* not shared: by doctor_request() */
+        _REPLY_KIND_MAX,
 };
 
-/* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
-void queue_calls_add(struct control *control, struct call *call, enum queue_question question, usec_t now);
-/* Replies to all waiting calls. Call when the queues were read. */
-void queue_calls_answer(struct control *control, usec_t now);
-/* Drops replies that are older than one second; now = USEC_INFINITY drops all. */
-void queue_calls_forget(struct control *control, usec_t now);
+/* The control interface: what handlers use, and the calls that wait. */
+struct control {
+        struct runtime *runtime; /* not owned; the same holds for all members down to reexec */
+        struct config_check *config;
+        const struct status_settings *settings;
+        const char *version;
+        const char *instance; /* the name of this sqmgr, for clients */
+        const char *selector; /* see problem_command() */
+        usec_t started_at;    /* monotonic */
+        struct reloader *reloader;
+        struct reexec *reexec;
 
-/* Drops cached statuses of before that time. Returns true if there was one. */
-bool handler_forget_status(struct control *control, usec_t before);
+        struct events *events;
+        struct watcher *watchers; /* restarts that clients wait for */
+        /* The calls that wait for the queues. They share one reading. */
+        struct {
+                struct call *call;
+                enum reply_kind kind;
+        } queue_calls[API_CONNECTIONS_MAX];
+        size_t n_queue_calls;
+        struct jobs_query *jobs_queries; /* the calls of GetJobs that wait for a reply */
+        usec_t jobs_view_at;             /* start of the last reading for a read-only client; 0: none */
+        /* The latest replies. Those with queues are reused for read-only clients: frequent calls of theirs
+         * must not load Redis. */
+        struct {
+                struct shared_reply reply; /* no text: no recent reply */
+                uint64_t serial;           /* of the model */
+                usec_t at;
+        } latest[_REPLY_KIND_MAX][2]; /* [0]: for other clients; [1]: for viewers */
+};
+
+/* Replies to all calls that wait for the queues. Call when the queues were read. */
+void queue_calls_answer(struct control *control, usec_t now);
+
+/* Drops the latest replies up to that time. Returns true if there was one. */
+bool handler_forget(struct control *control, usec_t until);
 
 #define HANDLER_DECLARE(method, name, ...)                                                                   \
         void handle_##name(struct control *control, struct call *call, json_t *parameters, usec_t now);
@@ -188,18 +157,7 @@ void handler_refuse_unknown(struct control *control, struct call *call, const ch
 /* Returns true after refusing the call because sqmgr is shutting down; else returns false without a reply. */
 bool handler_refuse_at_shutdown(struct control *control, struct call *call);
 
-/* The fleets named by a call, without duplicates. */
-struct handler_fleets {
-        struct fleet **fleets; /* owned */
-        size_t n_fleets;
-        bool all;
-};
 void handler_fleets_free(struct handler_fleets *list);
-
-/* Return the status of these fleets, and the reply to GetMetrics: new references; NULL when memory is short.
- */
-json_t *handler_status(const struct control *control, const struct handler_fleets *list, usec_t now);
-json_t *handler_metrics(const struct control *control);
 
 /* Returns false after replying with an error. Free *ret in both cases. */
 bool handler_parse_fleets(struct control *control, struct call *call, json_t *parameters,

@@ -44,7 +44,7 @@ struct reading {
 };
 
 struct jobs_query {
-        struct jobs_calls *list;
+        struct control *control;
         struct jobs_query *next;
         sd_event_source *slice; /* timer, armed anew for each slice */
         char *names; /* names of the fleets, one per line; calls with the same names join. NULL: the reply is
@@ -65,7 +65,7 @@ struct jobs_query {
 
 static void query_free(struct jobs_query *query)
 {
-        LIST_UNLINK(query->list->first, query);
+        LIST_UNLINK(query->control->jobs_queries, query);
         assert(query->n_calls == 0);
         for (size_t i = 0; query->readings && i < query->n_readings; i++) {
                 struct reading *reading = &query->readings[i];
@@ -157,7 +157,7 @@ static const struct job_list *next_list(const struct reading *reading)
 
         if (reading->lists)
                 return &reading->lists[reading->next];
-        const struct fleet *fleet = world_fleet(reading->query->list->runtime->world, place->fleet);
+        const struct fleet *fleet = world_fleet(reading->query->control->runtime->world, place->fleet);
         if (fleet)
                 FLEET_FOREACH_WORKER(fleet, worker)
                         if (worker->index == place->index && worker->state != WORKER_GONE &&
@@ -356,7 +356,7 @@ static char *names_of(struct fleet *const *fleets, size_t n_fleets)
 }
 
 /* Takes names, also on failure. Returns NULL when memory is short. */
-static struct jobs_query *query_new(struct jobs_calls *list, size_t n_fleets, char *names)
+static struct jobs_query *query_new(struct control *control, size_t n_fleets, char *names)
 {
         struct jobs_query *query = calloc(1, sizeof(*query));
 
@@ -364,12 +364,12 @@ static struct jobs_query *query_new(struct jobs_calls *list, size_t n_fleets, ch
                 free(names);
                 return NULL;
         }
-        query->list = list;
+        query->control = control;
         query->names = names;
         query->errors = json_array();
         query->readings = calloc(n_fleets + 1, sizeof(*query->readings));
         query->out = open_memstream(&query->reply.text, &query->reply.size);
-        sd_event *event = list->runtime->event;
+        sd_event *event = control->runtime->event;
         int r = sd_event_add_time(event, &query->slice, CLOCK_MONOTONIC, 0, 1, on_slice, query);
         if (r >= 0)
                 r = sd_event_source_set_priority(query->slice, PRIORITY);
@@ -380,18 +380,18 @@ static struct jobs_query *query_new(struct jobs_calls *list, size_t n_fleets, ch
 }
 
 /* Returns why no further reading may start, or NULL if it may. */
-static const char *refuses(struct jobs_calls *list, bool view, usec_t now)
+static const char *refuses(struct control *control, bool view, usec_t now)
 {
         size_t n = 0;
 
-        for (const struct jobs_query *i = list->first; i; i = i->next)
+        for (const struct jobs_query *i = control->jobs_queries; i; i = i->next)
                 n += i->reply.is_view == view;
         if (!view)
                 return n == QUERIES_MAX ? "too many callers already wait for the jobs; try again later"
                                         : NULL;
-        if (n > 0 || (list->view_at != 0 && usec_sub(now, list->view_at) < VIEW_EACH_USEC))
+        if (n > 0 || (control->jobs_view_at != 0 && usec_sub(now, control->jobs_view_at) < VIEW_EACH_USEC))
                 return "the jobs are being read, or were read within the last second; try again in a second";
-        list->view_at = now;
+        control->jobs_view_at = now;
         return NULL;
 }
 
@@ -401,24 +401,24 @@ static void query_join(struct jobs_query *query, struct call *call)
         call_keep(call, on_cancelled, query);
 }
 
-void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *const *fleets, size_t n_fleets,
+void jobs_calls_add(struct control *control, struct call *call, struct fleet *const *fleets, size_t n_fleets,
                     usec_t now)
 {
         bool is_view = call_is_view(call);
         _cleanup_free_ char *names = names_of(fleets, n_fleets);
 
-        for (struct jobs_query *i = list->first; names && i; i = i->next)
+        for (struct jobs_query *i = control->jobs_queries; names && i; i = i->next)
                 if (i->reply.is_view == is_view && i->names && strcmp(i->names, names) == 0) {
                         query_join(i, call);
                         return;
                 }
-        const char *reason = refuses(list, is_view, now);
+        const char *reason = refuses(control, is_view, now);
         if (reason) {
                 call_reply_error(call, CONTROL_REFUSED,
                                  json_pack("{s:s, s:[]}", "reason", reason, "details"));
                 return;
         }
-        struct jobs_query *query = query_new(list, n_fleets, TAKE_PTR(names));
+        struct jobs_query *query = query_new(control, n_fleets, TAKE_PTR(names));
         if (!query) {
                 call_reply(call, NULL, false);
                 return;
@@ -432,7 +432,7 @@ void jobs_calls_add(struct jobs_calls *list, struct call *call, struct fleet *co
                         seen |= link_of(fleets[j]) == link;
                 query->failed |= !seen && !read_fleets(query, link, fleets, n_fleets);
         }
-        query->next = list->first;
-        list->first = query;
+        query->next = control->jobs_queries;
+        control->jobs_queries = query;
         query_join(query, call);
 }

@@ -45,7 +45,7 @@ static void reply_to_worker_order(struct call *call, enum command_outcome outcom
 
 void handle_quiet(struct control *control, struct call *call, json_t *parameters, usec_t now)
 {
-        const struct world *world = control->host.world;
+        const struct world *world = control->runtime->world;
         json_t *target = json_object_get(parameters, "target");
         const struct orderer by = handler_orderer(call);
         enum command_outcome outcome;
@@ -76,7 +76,7 @@ void handle_stop(struct control *control, struct call *call, json_t *parameters,
         if (!handler_parse_flag(call, parameters, "force", &force))
                 return;
         const char *name = json_string_value(json_object_get(parameters, "fleet"));
-        struct worker *worker = name ? world_worker(control->host.world, name) : NULL;
+        struct worker *worker = name ? world_worker(control->runtime->world, name) : NULL;
         if (worker) {
                 enum command_outcome outcome = command_stop_worker(worker, force, &by, now);
 
@@ -165,15 +165,6 @@ static struct watch_order *allocate_orders(struct call *call, const struct handl
         return orders;
 }
 
-static void reply_watch(struct control *control, struct call *call, struct watch_request *request,
-                        const struct handler_fleets *list, const struct watch_order *orders, usec_t now)
-{
-        request->fleets = list->fleets;
-        request->n_fleets = list->n_fleets;
-        request->orders = orders;
-        watch_reply(&control->watches, call, request, now);
-}
-
 /* The parameters of Restart. */
 struct restart_request {
         struct watch_request watch;
@@ -230,7 +221,7 @@ static void restart_fleets(struct control *control, struct call *call, struct re
         }
         if (!handler_record(control, call))
                 return;
-        reply_watch(control, call, &request->watch, list, orders, now);
+        watch_reply(control, call, &request->watch, list, orders, now);
 }
 
 /* A call of Restart that waits until each of its fleets was checked for the release. */
@@ -274,7 +265,7 @@ static void continue_with_release(struct awaited_release *awaited)
 
         if (parse_restart(control, call, awaited->parameters, &request)) {
                 const struct fleet *fleet = next_fleet(awaited, &request.list);
-                int r = fleet ? release_check_begin(control->host.persist->runtime, fleet, request.release,
+                int r = fleet ? release_check_begin(control->runtime, fleet, request.release,
                                                     on_release_checked, awaited, &awaited->check)
                               : 0;
                 if (awaited->check) {
@@ -409,7 +400,7 @@ void handle_rollback(struct control *control, struct call *call, json_t *paramet
         }
         if (!handler_record(control, call))
                 return;
-        reply_watch(control, call, &request, &list, orders, now);
+        watch_reply(control, call, &request, &list, orders, now);
 }
 
 void handle_follow(struct control *control, struct call *call, json_t *parameters, usec_t now)
@@ -428,7 +419,7 @@ void handle_follow(struct control *control, struct call *call, json_t *parameter
                 return;
         for (size_t i = 0; rollback && i < list.n_fleets; i++)
                 orders[i].returned_to = list.fleets[i]->generation;
-        reply_watch(control, call, &request, &list, orders, now);
+        watch_reply(control, call, &request, &list, orders, now);
 }
 
 void handle_abort(struct control *control, struct call *call, json_t *parameters, usec_t now)

@@ -15,6 +15,7 @@
 #include "model/rollout.h"
 #include "model/world.h"
 #include "observe/culprits.h"
+#include "servers/server.h"
 
 static const struct quoted nothing;
 
@@ -291,16 +292,17 @@ static json_t *render_redis(const struct status_info *info)
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; i < info->n_redis; i++) {
-                const struct status_redis *redis = &info->redis[i];
-                bool is_up = strcmp(redis->state, "connected") == 0;
-                double rtt_ms = (double)(int64_t)(redis->rtt_ms * 1000 + 0.5) / 1000;
+        for (size_t i = 0; i < info->facts->n_redis; i++) {
+                const struct problem_redis *redis = &info->facts->redis[i];
+                double rtt_ms = (double)redis->rtt_usec / (double)USEC_PER_MSEC;
                 static const struct error_report none;
-                const struct error_report *error = is_up || !redis->error ? &none : redis->error;
-                json_t *entry = json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "kind", redis->kind, "url",
-                                          varlink_text(redis->url), "server", varlink_text(redis->server),
-                                          "state", redis->state, "error", varlink_text(error->text), "rtt_ms",
-                                          redis->rtt_ms < 0 ? json_null() : json_real(rtt_ms));
+                const struct error_report *error =
+                        reader_state_answers(redis->state) || !redis->error ? &none : redis->error;
+                json_t *entry =
+                        json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "kind", redis->kind, "url",
+                                  varlink_text(redis->url), "server", varlink_text(redis->server), "state",
+                                  reader_state_name(redis->state), "error", varlink_text(error->text),
+                                  "rtt_ms", redis->rtt_usec > 0 ? json_real(rtt_ms) : json_null());
 
                 if (json_array_append_new(list, quoted_put(entry, &error->quoted)) < 0)
                         return NULL;
@@ -456,103 +458,95 @@ static void put_self(struct facts *facts, const struct tick_totals *ticks)
 
 /* True if an earlier connection has the same URL. Fleets that log in as different users have separate
  * connections, reported under one URL. */
-static bool is_repeated(const struct status_info *info, size_t i)
+static bool is_repeated(const struct problem_facts *known, size_t i)
 {
         for (size_t j = 0; j < i; j++)
-                if (strcmp(info->redis[j].url, info->redis[i].url) == 0)
+                if (strcmp(known->redis[j].url, known->redis[i].url) == 0)
                         return true;
         return false;
 }
 
-static bool all_up(const struct status_info *info, const char *url)
+static bool all_up(const struct problem_facts *known, const char *url)
 {
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (strcmp(info->redis[i].url, url) == 0 && strcmp(info->redis[i].state, "connected") != 0)
+        for (size_t i = 0; i < known->n_redis; i++)
+                if (strcmp(known->redis[i].url, url) == 0 && !reader_state_answers(known->redis[i].state))
                         return false;
         return true;
 }
 
-static void put_up(struct facts *facts, bool of_databases)
+/* Prints whether each server is up, or the duration of its last answer if known. */
+static void put_servers(struct facts *facts, const char *name, const char *help, bool of_databases, bool up)
 {
-        const struct status_info *info = facts->info;
+        const struct problem_facts *known = facts->info->facts;
 
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (info->redis[i].is_database == of_databases && !is_repeated(info, i))
-                        SAMPLE(facts, all_up(info, info->redis[i].url), "url", info->redis[i].url);
-}
+        FAMILY(facts, name, "gauge", help);
+        for (size_t i = 0; i < known->n_redis; i++) {
+                const struct problem_redis *redis = &known->redis[i];
 
-static void put_round_trips(struct facts *facts, bool of_databases)
-{
-        const struct status_info *info = facts->info;
-
-        for (size_t i = 0; i < info->n_redis; i++)
-                if (info->redis[i].is_database == of_databases && info->redis[i].rtt_ms >= 0 &&
-                    !is_repeated(info, i))
-                        SAMPLE(facts, info->redis[i].rtt_ms / 1000, "url", info->redis[i].url);
+                if (!!redis->database != of_databases || is_repeated(known, i))
+                        continue;
+                if (up)
+                        SAMPLE(facts, all_up(known, redis->url), "url", redis->url);
+                else if (redis->rtt_usec > 0)
+                        SAMPLE(facts, usec_seconds(redis->rtt_usec), "url", redis->url);
+        }
 }
 
 static void put_redis(struct facts *facts)
 {
-        FAMILY(facts, "sqmgr_redis_up", "gauge", "1 if the connection to this Redis is up.");
-        put_up(facts, false);
-        FAMILY(facts, "sqmgr_redis_round_trip_seconds", "gauge",
-               "Duration of the last answer of this Redis.");
-        put_round_trips(facts, false);
-        FAMILY(facts, "sqmgr_database_up", "gauge", "1 if the connection to this database is up.");
-        put_up(facts, true);
-        FAMILY(facts, "sqmgr_database_round_trip_seconds", "gauge",
-               "Duration of the last transaction in this database.");
-        put_round_trips(facts, true);
+        put_servers(facts, "sqmgr_redis_up", "1 if the connection to this Redis is up.", false, true);
+        put_servers(facts, "sqmgr_redis_round_trip_seconds", "Duration of the last answer of this Redis.",
+                    false, false);
+        put_servers(facts, "sqmgr_database_up", "1 if the connection to this database is up.", true, true);
+        put_servers(facts, "sqmgr_database_round_trip_seconds",
+                    "Duration of the last transaction in this database.", true, false);
 }
 
 /* True if name is safe as a label. Invalid text could become equal to another name once replaced, and
  * Prometheus rejects duplicate samples. */
 static bool is_label(const char *name)
 {
-        _cleanup_free_ char *copy = strdup(name);
+        _cleanup_free_ char *copy = printable_copy(name, true);
 
-        if (!copy)
-                return false;
-        printable_replace(copy, strlen(copy), true);
-        return strcmp(copy, name) == 0;
+        return copy && strcmp(copy, name) == 0;
 }
 
 /* Returns NULL if the queues are not read or already reported. One Redis user may lack permissions that
  * another has. */
-static const struct queues *queues_of(const struct status_info *info, size_t i)
+static const struct queues *queues_of(const struct problem_facts *known, size_t i)
 {
         for (size_t j = 0; j < i; j++)
-                if (info->redis[j].queues && strcmp(info->redis[j].url, info->redis[i].url) == 0)
+                if (known->redis[j].queues && strcmp(known->redis[j].url, known->redis[i].url) == 0)
                         return NULL;
-        return info->redis[i].queues;
+        return known->redis[i].queues;
 }
 
 static void put_queues(struct facts *facts)
 {
-        const struct status_info *info = facts->info;
+        const struct problem_facts *known = facts->info->facts;
         const struct queues *queues;
 
         FAMILY(facts, "sqmgr_queue_jobs", "gauge", "Jobs waiting in the queue.");
-        for (size_t i = 0; i < info->n_redis; i++)
-                for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
+        for (size_t i = 0; i < known->n_redis; i++)
+                for (size_t j = 0; (queues = queues_of(known, i)) && j < queues->n; j++)
                         if (is_label(queues->list[j].name))
-                                SAMPLE(facts, (double)queues->list[j].size, "url", info->redis[i].url,
+                                SAMPLE(facts, (double)queues->list[j].size, "url", known->redis[i].url,
                                        "queue", queues->list[j].name);
         FAMILY(facts, "sqmgr_queue_latency_seconds", "gauge",
                "How long the oldest job in the queue has waited.");
-        for (size_t i = 0; i < info->n_redis; i++)
-                for (size_t j = 0; (queues = queues_of(info, i)) && j < queues->n; j++)
+        for (size_t i = 0; i < known->n_redis; i++)
+                for (size_t j = 0; (queues = queues_of(known, i)) && j < queues->n; j++)
                         if (queues->list[j].latency_known && is_label(queues->list[j].name))
                                 SAMPLE(facts, usec_seconds(queues->list[j].latency), "url",
-                                       info->redis[i].url, "queue", queues->list[j].name);
+                                       known->redis[i].url, "queue", queues->list[j].name);
         FAMILY(facts, "sqmgr_set_jobs", "gauge", "Jobs that are scheduled, dead, or to be retried.");
-        for (size_t i = 0; i < info->n_redis; i++) {
-                queues = queues_of(info, i);
+        for (size_t i = 0; i < known->n_redis; i++) {
+                queues = queues_of(known, i);
                 if (!queues)
                         continue;
-                SAMPLE(facts, (double)queues->retry, "url", info->redis[i].url, "set", "retry");
-                SAMPLE(facts, (double)queues->schedule, "url", info->redis[i].url, "set", "schedule");
-                SAMPLE(facts, (double)queues->dead, "url", info->redis[i].url, "set", "dead");
+                SAMPLE(facts, (double)queues->retry, "url", known->redis[i].url, "set", "retry");
+                SAMPLE(facts, (double)queues->schedule, "url", known->redis[i].url, "set", "schedule");
+                SAMPLE(facts, (double)queues->dead, "url", known->redis[i].url, "set", "dead");
         }
 }
 
@@ -787,7 +781,7 @@ static void put_problems(struct facts *facts)
 static void put_all(struct facts *facts, const struct tick_totals *ticks)
 {
         put_self(facts, ticks);
-        if (facts->info->n_redis > 0) {
+        if (facts->info->facts->n_redis > 0) {
                 put_redis(facts);
                 put_queues(facts);
         }

@@ -6,25 +6,11 @@
 #include "wire/varlink.h"
 
 struct tick_totals;
-struct error_report; /* wire/quoted.h */
 struct fleet;
 struct orderer;
 struct problem_facts;
-struct queues;
 struct subsystems;
 struct world;
-
-/* A connection to a server. */
-struct status_redis {
-        const char *kind;   /* "redis", "postgresql" or "sqlite" */
-        const char *url;    /* without passwords */
-        const char *server; /* `host:port` of the current master, if Sentinels named it; else NULL */
-        const char *state;  /* "connecting", "connected" or "down" */
-        const struct error_report *error; /* why it is not connected; NULL: no error */
-        double rtt_ms;                    /* negative: not known */
-        const struct queues *queues;      /* as last read; NULL: not read */
-        bool is_database;
-};
 
 /* State of the settings. */
 struct status_settings {
@@ -41,9 +27,7 @@ struct status_info {
         const struct status_settings *settings;
         const struct world *world;
         const struct subsystems *subsystems; /* NULL: none */
-        const struct problem_facts *facts;
-        const struct status_redis *redis;
-        size_t n_redis;
+        const struct problem_facts *facts;   /* names the connections, too */
 };
 
 /* Renders the status of the given fleets. Returns a new reference, or NULL when memory is short. */

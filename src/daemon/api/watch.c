@@ -41,7 +41,7 @@ struct watched {
 };
 
 struct watcher {
-        struct watch_list *list;
+        struct control *control;
         struct watcher *next;
         struct call *call;
         bool drained, workers;
@@ -70,29 +70,29 @@ static void on_cancelled(struct call *call _unused_, void *userdata)
 {
         struct watcher *watch = userdata;
 
-        LIST_UNLINK(watch->list->first, watch);
+        LIST_UNLINK(watch->control->watchers, watch);
         watch_free(watch);
 }
 
-static struct watcher *watch_new(struct watch_list *list, struct call *call,
-                                 const struct watch_request *request)
+static struct watcher *watch_new(struct control *control, struct call *call,
+                                 const struct watch_request *request, const struct handler_fleets *list,
+                                 const struct watch_order *orders)
 {
         _cleanup_(watch_free_pointer) struct watcher *watch = calloc(1, sizeof(*watch));
 
         if (!watch)
                 return NULL;
-        *watch = (struct watcher){.list = list,
+        *watch = (struct watcher){.control = control,
                                   .call = call,
                                   .drained = request->drained,
                                   .workers = request->workers,
-                                  .events_at = events_end(list->events)};
-        watch->fleets = calloc(request->n_fleets + 1, sizeof(*watch->fleets));
+                                  .events_at = events_end(control->events)};
+        watch->fleets = calloc(list->n_fleets + 1, sizeof(*watch->fleets));
         if (!watch->fleets)
                 return NULL;
-        for (size_t i = 0; i < request->n_fleets; i++) {
-                watch->fleets[i] = (struct watched){.name = strdup(request->fleets[i]->settings->name)};
-                if (request->orders)
-                        watch->fleets[i].order = request->orders[i];
+        for (size_t i = 0; i < list->n_fleets; i++) {
+                watch->fleets[i] =
+                        (struct watched){.name = strdup(list->fleets[i]->settings->name), .order = orders[i]};
                 watch->n_fleets = i + 1;
                 if (!watch->fleets[i].name)
                         return NULL;
@@ -351,21 +351,21 @@ static int watch_update(struct watcher *watch, enum update update, usec_t now, j
                 return -ENOMEM;
         for (size_t i = 0; i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
-                const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
+                const struct fleet *fleet = world_fleet(watch->control->runtime->world, watched->name);
 
                 due = watched_update(watched, fleet, watch->drained, first, now) || due;
                 ended = ended && watched->reported.ended;
                 if (compare_workers(watched, fleet, changes) < 0 ||
-                    events_add_troubles(watch->list->events, watch->events_at, watched->name, events) < 0)
+                    events_add_troubles(watch->control->events, watch->events_at, watched->name, events) < 0)
                         return -ENOMEM;
         }
         if (first)
                 json_array_clear(changes);
-        watch->events_at = events_end(watch->list->events);
+        watch->events_at = events_end(watch->control->events);
         due = due || json_array_size(changes) > 0 || json_array_size(events) > 0;
         for (size_t i = 0; due && i < watch->n_fleets; i++) {
                 struct watched *watched = &watch->fleets[i];
-                const struct fleet *fleet = world_fleet(watch->list->world, watched->name);
+                const struct fleet *fleet = world_fleet(watch->control->runtime->world, watched->name);
 
                 watched_report_wait(watched, fleet, now);
                 if (json_array_append_new(fleets, render_fleet(watched, fleet, watch->workers, now)) < 0)
@@ -387,7 +387,7 @@ static void watch_report(struct watcher *watch, enum update update, usec_t now)
                 call_reply(watch->call, reply, true);
         } else if (r != 0) {
                 call_reply(watch->call, reply, false);
-                LIST_UNLINK(watch->list->first, watch);
+                LIST_UNLINK(watch->control->watchers, watch);
                 watch_free(watch);
         }
 }
@@ -403,15 +403,16 @@ static int on_timer(sd_event_source *source, uint64_t usec _unused_, void *userd
 
 static int arm_timer(struct watcher *watch)
 {
-        int r = sd_event_add_time_relative(watch->list->event, &watch->timer, CLOCK_MONOTONIC, WORKERS_USEC,
-                                           0, on_timer, watch);
+        int r = sd_event_add_time_relative(watch->control->runtime->event, &watch->timer, CLOCK_MONOTONIC,
+                                           WORKERS_USEC, 0, on_timer, watch);
 
         return r < 0 ? r : sd_event_source_set_enabled(watch->timer, SD_EVENT_ON);
 }
 
-void watch_reply(struct watch_list *list, struct call *call, const struct watch_request *request, usec_t now)
+void watch_reply(struct control *control, struct call *call, const struct watch_request *request,
+                 const struct handler_fleets *list, const struct watch_order *orders, usec_t now)
 {
-        _cleanup_(watch_free_pointer) struct watcher *watch = watch_new(list, call, request);
+        _cleanup_(watch_free_pointer) struct watcher *watch = watch_new(control, call, request, list, orders);
         json_t *reply = NULL;
         int r = watch ? watch_update(watch, UPDATE_FIRST, now, &reply) : -ENOMEM;
 
@@ -426,15 +427,15 @@ void watch_reply(struct watch_list *list, struct call *call, const struct watch_
         }
         call_reply(call, reply, true);
         call_keep(call, on_cancelled, watch);
-        watch->next = list->first;
-        list->first = TAKE_PTR(watch);
+        watch->next = control->watchers;
+        control->watchers = TAKE_PTR(watch);
 }
 
-void watch_tick(struct watch_list *list, usec_t now)
+void watch_tick(struct control *control, usec_t now)
 {
         struct watcher *next;
 
-        for (struct watcher *watch = list->first; watch; watch = next) {
+        for (struct watcher *watch = control->watchers; watch; watch = next) {
                 next = watch->next;
                 watch_report(watch, UPDATE_MOVED, now);
         }

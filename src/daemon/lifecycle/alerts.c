@@ -14,7 +14,6 @@
 #include "io/timer.h"
 #include "model/counts.h"
 #include "model/world.h"
-#include <sys/mman.h>
 #include <systemd/sd-daemon.h>
 
 /* Delay before a failed start is retried. */
@@ -56,21 +55,6 @@ static void on_exited(struct child *child, const siginfo_t *info)
         run_due(alerts);
 }
 
-/* Returns a memory file. Unlike a pipe, it takes all of text at once, however little the command reads. */
-static int make_input(const char *text)
-{
-        _cleanup_close_ int fd = memfd_create("sqmgr-alert", MFD_CLOEXEC);
-
-        if (fd < 0)
-                return -errno;
-        int r = fd_write_all(fd, text, strlen(text));
-        if (r >= 0)
-                r = fd_write_all(fd, "\n", 1);
-        if (r >= 0 && lseek(fd, 0, SEEK_SET) < 0)
-                r = -errno;
-        return r < 0 ? r : TAKE_FD(fd);
-}
-
 /* Starts the command in a session of its own, with sqmgr's own output. If it cannot run, the child writes the
  * reason there and exits with status 127. */
 static int start_command(const struct alerts *alerts, const struct alert *alert, const char *input,
@@ -84,7 +68,7 @@ static int start_command(const struct alerts *alerts, const struct alert *alert,
                 .fleet = {.argv = (char **)argv},
                 .nofile = alerts->runtime->nofile,
         };
-        _cleanup_close_ int input_fd = make_input(input);
+        _cleanup_close_ int input_fd = fd_memory("sqmgr-alert", input, strlen(input));
 
         if (input_fd < 0)
                 return input_fd;
@@ -130,7 +114,7 @@ static void run(struct alerts *alerts, struct alert *alert)
 {
         const char *command = alerts->runtime->world->settings->alert_command, *error;
         _cleanup_argv_ char **argv = NULL;
-        _cleanup_free_ char *input = NULL;
+        _cleanup_free_ char *object = NULL, *input = NULL;
         int r = -ENOMEM;
 
         /* A reload has removed the command meanwhile. */
@@ -139,7 +123,9 @@ static void run(struct alerts *alerts, struct alert *alert)
                 return;
         }
         if (json_object_set_new(alert->event, "count", json_integer(alert->count)) == 0)
-                input = json_dumps(alert->event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+                object = json_dumps(alert->event, JSON_COMPACT | JSON_REAL_PRECISION(15));
+        if (object && asprintf(&input, "%s\n", object) < 0)
+                input = NULL;
         if (input)
                 r = argv_split(command, &argv, &error);
         if (r >= 0)

@@ -136,10 +136,10 @@ static const char *why_not(struct reexec *reexec)
                 return "sqmgr is shutting down";
         if (reexec->runtime->end_query)
                 return "sqmgr was asked to exit";
-        if (reexec->persist->search)
+        if (reexec->runtime->search)
                 return "the search for workers of an earlier sqmgr continues; try again later";
-        persist_save_now(reexec->persist, clock_now(CLOCK_MONOTONIC));
-        if (reexec->persist->error < 0)
+        persist_save_now(reexec->runtime, clock_now(CLOCK_MONOTONIC));
+        if (reexec->runtime->save_error < 0)
                 return "the state file cannot be written; see the log";
         return NULL;
 }
@@ -175,7 +175,7 @@ static int replace_image(const struct reexec *reexec)
         int r = handover_put(&handover);
         if (r == 0) {
                 proc_facts_kill(reexec->runtime->proc_facts);
-                order_writer_kill(&reexec->persist->orders);
+                order_writer_kill(&reexec->runtime->orders);
                 r = execute(invocation->program, invocation->argv, &reexec->runtime->nofile);
         }
         handover_undo(&handover);

@@ -25,7 +25,6 @@ struct invocation {
 struct reexec {
         const struct invocation *invocation; /* not owned; the same holds for all fields down to server */
         struct runtime *runtime;
-        struct persist *persist;
         struct api_server *server;
         void (*publish)(void *userdata); /* publishes pending events, which end with this image */
         void *userdata;

@@ -11,6 +11,7 @@
 #include "io/log.h"
 #include "io/timer.h"
 #include "model/world.h"
+#include "observe/match.h"
 #include "observe/observe.h"
 #include <limits.h>
 
@@ -161,15 +162,15 @@ static int read_variable(struct proc_facts *facts, const struct worker *worker, 
 {
         const char *name = worker->fleet->settings->traits->host_variable;
         _cleanup_proc_ struct proc *proc = NULL;
+        char text[PROC_ENVIRONMENT_MAX];
         size_t length = 0;
 
         if (!name)
                 return 0;
-        _cleanup_free_ char *text = malloc(ENV_MARKERS_MAX_BYTES);
-        int r = text ? proc_find(worker->process.pid, worker->process.start, &proc) : -ENOMEM;
+        int r = proc_find(worker->process.pid, worker->process.start, &proc);
         if (r < 0 || !proc)
                 return r < 0 ? r : -ESRCH;
-        ssize_t n = proc_facts_environment(facts, proc, text, ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t n = proc_facts_environment(facts, proc, text, &length);
         if (n < 0)
                 return (int)n;
         const char *value = environment_find(text, length, name);
@@ -258,9 +259,16 @@ static int is_born(pid_t pid, const struct heartbeat *heartbeat, const struct wo
 
         int r = proc_open(pid, &proc);
         if (r >= 0)
-                r = proc_evidence_read_birth(link->runtime->proc_facts, proc, framework_of(traits), &birth);
+                r = proc_evidence_has_booted(link->runtime->proc_facts, proc, framework_of(traits));
         if (r < 0)
                 return r;
+        if (proc_has_exited(proc))
+                return -ESRCH;
+        birth.booted = r > 0;
+        birth.started_at = proc_start_time(proc) * (USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK));
+        birth.monotonic = clock_now(CLOCK_MONOTONIC);
+        birth.boottime = clock_now(CLOCK_BOOTTIME);
+        birth.realtime = clock_now(CLOCK_REALTIME);
         return birth_is_foreign(&birth, world) ? -EREMOTE : birth_is_own(&birth, world, traits->stale_usec);
 }
 
@@ -386,22 +394,6 @@ static struct reader_options options_of(struct link *link)
         };
 }
 
-static int make_reader(struct link *link)
-{
-        bool is_database = link->framework->traits->heartbeat == HEARTBEAT_DATABASE;
-
-        link->engine = is_database ? engine_of(link->url ?: "") : _DATABASE_ENGINE_MAX;
-        const struct reader_options options = options_of(link);
-        return reader_new(link->runtime->event, &options, &link->reader);
-}
-
-static int link_open(struct link *link)
-{
-        const struct reader_options options = options_of(link);
-
-        return reader_resume(link->reader, &options);
-}
-
 static int make_link(struct runtime *runtime, const struct fleet_settings *fleet)
 {
         static const struct heartbeats_ops ops = {
@@ -424,8 +416,11 @@ static int make_link(struct runtime *runtime, const struct fleet_settings *fleet
         link->runtime = runtime;
         link->framework = framework_of(fleet->traits);
         int r = text_copy(settings_fleet_url(runtime->world->settings, fleet), &link->url);
+        link->engine = link->framework->traits->heartbeat == HEARTBEAT_DATABASE ? engine_of(link->url ?: "")
+                                                                                : _DATABASE_ENGINE_MAX;
+        const struct reader_options options = options_of(link);
         if (r >= 0)
-                r = make_reader(link);
+                r = reader_new(runtime->event, &options, &link->reader);
         if (r >= 0 && fleet_settings_need_server(fleet))
                 r = server_heartbeats_new(link->reader, link->framework, &ops, link, &link->heartbeats);
         if (r < 0)
@@ -526,8 +521,9 @@ static int on_quarantine_timer(sd_event_source *source _unused_, uint64_t due _u
                 reader_pause(link->reader, quarantine->lasts ? in_quarantine : "reload");
                 return 0;
         }
+        const struct reader_options options = options_of(link);
         quarantine->opened_at = now;
-        quarantine->open = link_open(link) >= 0;
+        quarantine->open = reader_resume(link->reader, &options) >= 0;
         if (!quarantine->open)
                 timer_set(quarantine->timer, now + QUARANTINE_RETRY_USEC);
         else if (quarantine->lasts)

@@ -4,7 +4,6 @@
 #include "base/environment.h"
 #include "base/fd.h"
 #include "base/parse.h"
-#include "io/clock.h"
 #include "io/marker.h"
 #include "model/world.h"
 #include "observe/observe.h"
@@ -64,24 +63,6 @@ int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc,
         return read_evidence(facts, proc, framework, true);
 }
 
-int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc,
-                             const struct framework *framework, struct birth *birth)
-{
-        usec_t tick_usec = USEC_PER_SEC / (usec_t)sysconf(_SC_CLK_TCK);
-
-        int r = proc_evidence_has_booted(facts, proc, framework);
-        if (r < 0)
-                return r;
-        if (proc_has_exited(proc))
-                return -ESRCH;
-        birth->booted = r > 0;
-        birth->started_at = proc_start_time(proc) * tick_usec;
-        birth->monotonic = clock_now(CLOCK_MONOTONIC);
-        birth->boottime = clock_now(CLOCK_BOOTTIME);
-        birth->realtime = clock_now(CLOCK_REALTIME);
-        return 0;
-}
-
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now)
 {
         uint64_t kills;
@@ -91,10 +72,10 @@ void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world 
 }
 
 ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc,
-                         char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret)
+                         char text[static PROC_ENVIRONMENT_MAX], struct markers *ret)
 {
         size_t length;
-        ssize_t r = proc_facts_environment(facts, proc, text, ENV_MARKERS_MAX_BYTES, &length);
+        ssize_t r = proc_facts_environment(facts, proc, text, &length);
         if (r >= 0 && !environment_find(text, length, "SQMGR_WORKER")) {
                 ssize_t marked = marker_read(proc, text);
                 length = (size_t)MAX(marked, (ssize_t)0);

@@ -6,7 +6,6 @@
 #include "daemon/runtime/proc_facts.h"
 #include "frameworks/table.h"
 #include "io/host.h"
-#include "observe/match.h"
 
 struct worker;
 struct world;
@@ -26,17 +25,8 @@ int proc_evidence_has_booted(struct proc_facts *facts, const struct proc *proc,
 int proc_evidence_runs_jobs(struct proc_facts *facts, const struct proc *proc,
                             const struct framework *framework);
 
-/* Fills birth except for born_usec: the start time of the process, whether the process has booted, and the
- * clocks. Returns 0, -ESRCH for a process that has exited, -EINPROGRESS, -ETIMEDOUT, or another -errno. */
-int proc_evidence_read_birth(struct proc_facts *facts, const struct proc *proc,
-                             const struct framework *framework, struct birth *birth);
-
 /* Observes the total of OOM kills by the kernel. */
 void proc_evidence_observe_oom_kills(const struct proc_host *host, struct world *world, usec_t now);
-
-/* Maximum of an environment that is read. Our markers come first, but a shell in between may have reordered
- * them, and a foreign environment may be huge. */
-#define ENV_MARKERS_MAX_BYTES ((size_t)128 << 10)
 
 /* Untrusted: any process can set these variables. NULL: missing. */
 struct markers {
@@ -45,9 +35,9 @@ struct markers {
 };
 
 /* Reads the markers of a process, which then point into text. facts is that of
- * proc_facts_environment(). Returns the number of bytes read, which may be 0 during execve(), or -errno. */
+ * proc_facts_environment(). Returns as that. */
 ssize_t env_markers_read(struct proc_facts *facts, const struct proc *proc,
-                         char text[static ENV_MARKERS_MAX_BYTES], struct markers *ret);
+                         char text[static PROC_ENVIRONMENT_MAX], struct markers *ret);
 
 /* Returns true if the markers are those of this start of the worker, by the sqmgr with this instance. */
 bool env_markers_are_of(const struct markers *markers, const char *instance, const struct worker *worker);

@@ -275,7 +275,7 @@ static void take_reply(struct proc_facts *facts, const struct proc_reply *reply,
         facts->has_answered = true;
 }
 
-static int receive(struct proc_facts *facts, usec_t now)
+static void reader_receive(struct proc_facts *facts, usec_t now)
 {
         static struct proc_reply replies[BATCH];
         struct iovec vectors[BATCH];
@@ -288,7 +288,7 @@ static int receive(struct proc_facts *facts, usec_t now)
         int n = recvmmsg(facts->process->fd, messages, BATCH, MSG_DONTWAIT, NULL);
         int r = n < 0 ? -errno : 0;
         if (r == -EAGAIN || r == -EINTR)
-                return 0;
+                return;
         for (int i = 0; r == 0 && i < n; i++)
                 if (messages[i].msg_len == 0)
                         r = -EPIPE;
@@ -301,12 +301,7 @@ static int receive(struct proc_facts *facts, usec_t now)
                 facts->has_answered = false;
                 facts->news = true;
         }
-        return r;
-}
-
-static void reader_receive(struct proc_facts *facts, usec_t now)
-{
-        if (receive(facts, now) < 0)
+        if (r < 0)
                 reader_stop(facts, now);
 }
 
@@ -517,9 +512,21 @@ void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t
 int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
                    const struct proc_log *log, const struct proc_reply **ret)
 {
+        static struct proc_reply direct;
+
+        if (!facts) {
+                const struct proc_fact asked = {.pid = proc_pid(proc),
+                                                .start = proc_start_time(proc),
+                                                .subject = subject,
+                                                .log = log ? *log : (struct proc_log){.fd = -1}};
+                const struct proc_question question = question_of(&asked);
+
+                proc_answer(&question, asked.log.fd, &direct);
+                *ret = &direct;
+                return direct.error;
+        }
         struct proc_fact *fact = find_fact(facts, subject, proc);
         usec_t now = now_usec();
-
         if (fact && fact->state == FACT_ANSWERED && now < usec_add(fact->changed_at, FRESH_USEC)) {
                 *ret = fact->reply;
                 return fact->reply ? fact->reply->error : -ENOMEM;
@@ -581,43 +588,36 @@ static int ask_text(struct proc_facts *facts, enum proc_subject subject, const s
 
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, char *title, size_t size)
 {
-        return facts ? ask_text(facts, PROC_TITLE, proc, title, size) : proc_title(proc, title, size);
+        return ask_text(facts, PROC_TITLE, proc, title, size);
 }
 
 int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, char peers[static PROC_PEERS_MAX])
 {
-        return facts ? ask_text(facts, PROC_PEERS, proc, peers, PROC_PEERS_MAX) : proc_peers(proc, peers);
+        return ask_text(facts, PROC_PEERS, proc, peers, PROC_PEERS_MAX);
 }
 
-ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, char *text, size_t size,
-                               size_t *ret_length)
+ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc,
+                               char text[static PROC_ENVIRONMENT_MAX], size_t *ret_length)
 {
         const struct proc_reply *reply = NULL;
+        int r = proc_facts_ask(facts, PROC_ENVIRONMENT, proc, NULL, &reply);
 
         *ret_length = 0;
-        if (!facts) {
-                ssize_t n = proc_environment(proc, text, size);
-                *ret_length = n > 0 ? (size_t)n : 0;
-                return n;
-        }
-        int r = proc_facts_ask(facts, PROC_ENVIRONMENT, proc, NULL, &reply);
         if (r < 0)
                 return r;
         assert(reply);
-        *ret_length = MIN((size_t)reply->length, size - 1);
+        *ret_length = MIN((size_t)reply->length, sizeof(reply->text));
         memcpy(text, reply->text, *ret_length);
         text[*ret_length] = '\0';
-        return MIN((ssize_t)reply->read_bytes, (ssize_t)size);
+        return (ssize_t)reply->read_bytes;
 }
 
 int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uint64_t *ret_pss,
                       uint64_t *ret_private)
 {
         const struct proc_reply *reply = NULL;
-
-        if (!facts)
-                return proc_mapped_bytes(proc, ret_pss, ret_private);
         int r = proc_facts_ask(facts, PROC_MEMORY, proc, NULL, &reply);
+
         if (r < 0)
                 return r;
         assert(reply);
@@ -629,12 +629,9 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uint64_
 int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, const struct proc_log *log,
                         char *lines, size_t size)
 {
-        const pid_t pids[2] = {proc_pid(proc), log->other_pid};
         const struct proc_reply *reply = NULL;
-
-        if (!facts)
-                return log_tail_read(log->fd, log->start_bytes, pids, lines, size);
         int r = proc_facts_ask(facts, PROC_LOG_TAIL, proc, log, &reply);
+
         if (r < 0)
                 return r;
         assert(reply);

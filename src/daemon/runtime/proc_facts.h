@@ -53,7 +53,7 @@ struct proc_log {
 };
 
 /* Asks the reader. Returns 0 with the answer in *ret, borrowed until the loop runs or
- * proc_facts_wait() is called; or -errno as above. facts must not be NULL. log: for PROC_LOG_TAIL, its
+ * proc_facts_wait() is called; or -errno as above. log: for PROC_LOG_TAIL, its
  * descriptor is duplicated; else NULL. */
 int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
                    const struct proc_log *log, const struct proc_reply **ret);
@@ -61,11 +61,11 @@ int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const st
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, char *title, size_t size);
 /* Lists the servers that the process is connected to, as proc_peers() does. */
 int proc_facts_peers(struct proc_facts *facts, const struct proc *proc, char peers[static PROC_PEERS_MAX]);
-/* Writes the variables that begin with PROC_VARIABLE_PREFIX to text, perhaps with others: *ret_length bytes
- * and a NUL. Returns the size of the whole environment, as far as it was read; 0 during execve(); or
- * -errno. */
-ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc, char *text, size_t size,
-                               size_t *ret_length);
+#define PROC_ENVIRONMENT_MAX (PROC_TEXT_MAX + 1)
+/* Writes the variables that begin with one of PROC_VARIABLES to text: *ret_length bytes and a NUL. Returns
+ * the size of the whole environment, as far as it was read; 0 during execve(); or -errno. */
+ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc,
+                               char text[static PROC_ENVIRONMENT_MAX], size_t *ret_length);
 /* Reads the memory in bytes, as proc_mapped_bytes() does. */
 int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uint64_t *ret_pss,
                       uint64_t *ret_private);

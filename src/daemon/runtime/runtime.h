@@ -19,6 +19,7 @@ struct proc_host;     /* io/host.h */
 struct state_dead;    /* continuity/state.h */
 struct systemd_query; /* io/systemd.h */
 struct exit_log;      /* workers/exit_log.c */
+struct search;        /* takeover/search.h */
 struct side_start;    /* workers/side_start.c */
 
 /* A socket passed from one image of sqmgr to the next; see daemon/lifecycle/reexec.h. */
@@ -76,6 +77,36 @@ struct links {
         void (*found)(struct worker *worker, pid_t pid, usec_t now);
 };
 
+/* Writes what operators ordered to a file that survives a reboot.
+ *
+ * A disk may be slow, hung or full, so a process of its own writes: sqmgr never waits for it, and neither a
+ * re-exec nor an exit does. At most one process of this sqmgr writes. What changes meanwhile is written once
+ * that process has ended, so only the newest orders count. Processes of earlier sqmgrs may still write: they
+ * go first (statefile_write_synced()). */
+struct order_writer {
+        struct runtime *runtime; /* not owned */
+        char *path;              /* owned; NULL: orders are not written */
+        bool makes_folder;
+        struct child child; /* the process that writes */
+        usec_t started_at;  /* of that process */
+        uint64_t hash;      /* of the orders that were given to it; 0: they are to be written */
+        int error;          /* -errno of the last write; -ETIMEDOUT: the disk does not respond; 0: written */
+        usec_t since;       /* when the orders could no longer be written */
+};
+
+/* Processes in the control group of sqmgr's service that belong to no worker: left by an earlier sqmgr, or by
+ * a worker of it, and not adopted. sqmgr adopts the orphans of all processes that it starts itself, so only
+ * older processes can be unknown. */
+#define UNKNOWN_MAX 16
+
+struct unknown {
+        struct unknown_process {
+                pid_t pid;
+                uint64_t start;
+        } list[UNKNOWN_MAX];
+        size_t n;
+};
+
 #define BOOT_ID_MAX 64
 
 struct runtime {
@@ -100,7 +131,11 @@ struct runtime {
         char *preload_script;           /* Ruby script of templates; owned */
         char *outcomes_script;          /* Ruby script that counts the jobs of Sidekiq; owned */
         char *shims;                    /* folder of the shims, see traits.h; owned */
-        struct handed *handed;          /* sockets from the previous image; not owned */
+        int save_error;                 /* result of the last write of the state; 0: written */
+        struct order_writer orders;
+        struct search *search;  /* for workers of an earlier sqmgr; NULL: the search is over */
+        struct unknown unknown; /* found once the search was over */
+        struct handed *handed;  /* sockets from the previous image; not owned */
         size_t n_handed;
         struct systemd_query *end_query; /* asks systemd why sqmgr is to end; NULL: not asked */
         uint64_t lines_token;            /* last token handed out */

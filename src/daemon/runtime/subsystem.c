@@ -5,12 +5,12 @@
 #include "continuity/state.h"
 
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
-                     struct persist *persist)
+                     struct runtime *runtime)
 {
         subsystems->table = table;
         for (; table[subsystems->n]; subsystems->n++) {
                 assert(subsystems->n < SUBSYSTEMS_MAX);
-                int r = table[subsystems->n]->begin(persist, &subsystems->self[subsystems->n]);
+                int r = table[subsystems->n]->begin(runtime, &subsystems->self[subsystems->n]);
                 if (r < 0)
                         return r;
         }

@@ -8,7 +8,7 @@
 #include "wire/json.h"
 
 struct fleet;
-struct persist;
+struct runtime;
 struct link;
 struct metrics;
 struct world;
@@ -20,10 +20,10 @@ struct state_features;
  * CLOCK_MONOTONIC. Each call must be cheap while no fleet uses the feature. */
 struct subsystem {
         const char *name;
-        /* Called once, before the control socket is opened and workers are adopted. persist outlives the
-         * subsystem and gives access to the loop, the world and the connections (persist->runtime). Returns 0
-         * with *ret, or -errno. *ret is passed to the other functions and must not be NULL. */
-        int (*begin)(struct persist *persist, void **ret);
+        /* Called once, before the control socket is opened and workers are adopted. runtime outlives the
+         * subsystem and gives access to the loop, the world and the connections. Returns 0 with *ret, or
+         * -errno. *ret is passed to the other functions and must not be NULL. */
+        int (*begin)(struct runtime *runtime, void **ret);
         /* Called before workers are adopted and after each reload: settings may have changed, fleets may have
          * been added or removed. A removed fleet stays in the world for a while. */
         void (*join)(void *self);
@@ -60,7 +60,7 @@ struct subsystems {
 
 /* table is terminated by NULL. Returns 0 or -errno; call subsystems_end() in both cases. */
 int subsystems_begin(struct subsystems *subsystems, const struct subsystem *const table[],
-                     struct persist *persist);
+                     struct runtime *runtime);
 /* Calls the function of that name of each subsystem that has one, in the order of the table. */
 #define SUBSYSTEMS_CALL(subsystems, function, ...)                                                           \
         for (size_t _at = 0; _at < (subsystems)->n; _at++)                                                   \

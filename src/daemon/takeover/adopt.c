@@ -195,16 +195,15 @@ static int continue_state(struct search *search, struct settings *settings, cons
 
 /* After a reboot, or if the state is lost. The state is newer, so that is read alone if it is there. Which
  * workers run is not known from the orders: the search for workers continues all the same. */
-static int continue_orders(struct world *world, const struct persist *persist, usec_t now)
+static int continue_orders(const struct runtime *runtime, usec_t now)
 {
-        const char *path = persist->orders.path;
+        const char *path = runtime->orders.path;
         struct state *orders = NULL;
         char why[512];
 
-        int r = path ? state_load(path, persist->runtime->boot_id, now, &orders, why, sizeof(why))
-                     : STATEFILE_MISSING;
+        int r = path ? state_load(path, runtime->boot_id, now, &orders, why, sizeof(why)) : STATEFILE_MISSING;
         for (size_t i = 0; orders && i < orders->n_fleets; i++) {
-                struct fleet *fleet = world_fleet(world, orders->fleets[i].name);
+                struct fleet *fleet = world_fleet(runtime->world, orders->fleets[i].name);
 
                 if (fleet)
                         state_continue_fleet(fleet, &orders->fleets[i], now);
@@ -217,9 +216,9 @@ static int continue_orders(struct world *world, const struct persist *persist, u
         return MIN(r, 0);
 }
 
-void adopt_resume(struct persist *persist)
+void adopt_resume(const struct runtime *runtime)
 {
-        struct search *search = persist->search;
+        struct search *search = runtime->search;
 
         if (search && search->timer && search->waits)
                 timer_set(search->timer, clock_now(CLOCK_MONOTONIC));
@@ -232,14 +231,14 @@ static void end_search(struct search *search)
 
         ledger_set_gap(&runtime->ledger.ledger, LEDGER_GAP_SEARCH, false);
         if (search->service[0] != '\0')
-                unknown_find(runtime->world, &search->persist->unknown);
+                unknown_find(runtime->world, &runtime->unknown);
 }
 
 static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *userdata)
 {
         struct search *search = userdata;
-        struct persist *persist = search->persist;
-        struct wakeup *wakeup = search->runtime->wakeup;
+        struct runtime *runtime = search->runtime;
+        struct wakeup *wakeup = runtime->wakeup;
         usec_t now = clock_now(CLOCK_MONOTONIC);
         unsigned found = search->adoption->found;
 
@@ -262,19 +261,18 @@ static int on_search(sd_event_source *source, _unused_ uint64_t usec, void *user
                 return 0;
         }
         end_search(search);
-        persist->search = adopt_free(search);
+        runtime->search = adopt_free(search);
         wakeup_changed(wakeup);
         return 0;
 }
 
-static int search_new(struct runtime *runtime, struct persist *persist, usec_t now, struct search **ret)
+static int search_new(struct runtime *runtime, usec_t now, struct search **ret)
 {
         _cleanup_(adopt_free_pointer) struct search *search = calloc(1, sizeof(*search));
 
         if (!search)
                 return -ENOMEM;
         search->runtime = runtime;
-        search->persist = persist;
         int r = adoption_new(runtime->world, runtime->instance, now, &search->adoption);
         if (r >= 0)
                 r = search_service(search);
@@ -320,7 +318,7 @@ static void follow_state(const struct settings *settings)
                             settings->state_file, strerror(-r));
 }
 
-int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now)
+int adopt_begin(struct runtime *runtime, struct settings *settings, usec_t now)
 {
         _cleanup_(adopt_free_pointer) struct search *search = NULL;
         struct ledger *ledger = &runtime->ledger.ledger;
@@ -329,12 +327,11 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         _cleanup_(ledger_starts_free) struct ledger_starts starts = {0};
         bool clear = true, more = false;
 
-        int r = search_new(runtime, persist, now, &search);
+        int r = search_new(runtime, now, &search);
         if (r < 0)
                 return r;
         follow_state(settings);
-        int outcome =
-                state_load(settings->state_file, persist->runtime->boot_id, now, &state, why, sizeof(why));
+        int outcome = state_load(settings->state_file, runtime->boot_id, now, &state, why, sizeof(why));
         if (outcome < 0) {
                 log_error("cannot read the state file '%s': %s", settings->state_file, strerror(-outcome));
                 return outcome;
@@ -349,7 +346,7 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         if (r >= 0 && outcome == STATEFILE_READ)
                 r = continue_state(search, settings, state, &starts, now);
         else if (r >= 0)
-                r = continue_orders(runtime->world, persist, now);
+                r = continue_orders(runtime, now);
         state_free(state);
         if (r >= 0)
                 r = adopt_started(search, &starts, now);
@@ -368,10 +365,10 @@ int adopt_begin(struct runtime *runtime, struct persist *persist, struct setting
         if (!clear) {
                 r = sd_event_add_time(runtime->event, &search->timer, CLOCK_MONOTONIC,
                                       usec_add(now, SEARCH_USEC), 0, on_search, search);
-                persist->search = TAKE_PTR(search);
+                runtime->search = TAKE_PTR(search);
                 return r;
         }
         end_search(search);
-        persist_save_now(persist, now);
+        persist_save_now(runtime, now);
         return 0;
 }

@@ -13,7 +13,6 @@
 #include "model/world.h"
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 static const char *identity_of(const struct worker *worker, void *userdata)
 {
@@ -73,15 +72,9 @@ static pid_t start_process(const struct order_writer *writer, const uint8_t *byt
         _cleanup_launch_job_ struct launch_job *job = NULL;
         char *argv[] = {writer->path, writer->makes_folder ? (char *)"make" : NULL, NULL};
         const struct launch_plan plan = {.kind = LAUNCH_ORDERS, .fleet = {.argv = argv}};
-        _cleanup_close_ int input_fd = memfd_create("sqmgr-orders", MFD_CLOEXEC);
+        _cleanup_close_ int input_fd = fd_memory("sqmgr-orders", bytes, size);
+        int r = input_fd < 0 ? input_fd : launch_job_new(&plan, &job);
 
-        if (input_fd < 0)
-                return -errno;
-        int r = fd_write_all(input_fd, bytes, size);
-        if (r >= 0 && lseek(input_fd, 0, SEEK_SET) < 0)
-                r = -errno;
-        if (r >= 0)
-                r = launch_job_new(&plan, &job);
         if (r < 0)
                 return r;
         job->input_fd = input_fd;
@@ -165,9 +158,8 @@ void order_writer_end(struct order_writer *writer)
         writer->path = NULL;
 }
 
-bool persist_save(struct persist *persist, usec_t now)
+bool persist_save(struct runtime *runtime, usec_t now)
 {
-        const struct runtime *runtime = persist->runtime;
         const char *path = runtime->world->settings->state_file;
         _cleanup_free_ uint8_t *bytes = NULL;
         char hosts[MATCH_HOSTS_TEXT_MAX];
@@ -180,17 +172,17 @@ bool persist_save(struct persist *persist, usec_t now)
                 .identity = identity_of,
                 .userdata = hosts,
                 .features = subsystems_pack,
-                .features_userdata = &persist->runtime->subsystems,
+                .features_userdata = &runtime->subsystems,
                 .now = now,
         };
         int r = state_pack(&source, &bytes, &size);
         if (r == 0)
                 r = statefile_write(path, bytes, size);
         templates_begin(runtime);
-        order_writer_save(&persist->orders, now);
-        if (r == persist->error)
+        order_writer_save(&runtime->orders, now);
+        if (r == runtime->save_error)
                 return r == 0;
-        persist->error = r;
+        runtime->save_error = r;
         if (r < 0)
                 log_error("cannot write the state file '%s': %s. If sqmgr exits now, everything learned "
                           "since the last write is lost",
@@ -200,9 +192,9 @@ bool persist_save(struct persist *persist, usec_t now)
         return r == 0;
 }
 
-void persist_save_now(struct persist *persist, usec_t now)
+void persist_save_now(struct runtime *runtime, usec_t now)
 {
-        persist->runtime->wakeup->pass.unsaved = !persist_save(persist, now);
+        runtime->wakeup->pass.unsaved = !persist_save(runtime, now);
 }
 
 int state_load(const char *path, const char *boot_id, usec_t now, struct state **ret, char *why,
@@ -238,22 +230,6 @@ const char *state_load_boot_id(char boot_id[static BOOT_ID_MAX])
 /* No chain of parents is longer in practice. */
 #define ANCESTORS_MAX 128
 
-static bool is_known(const struct world *world, pid_t pid)
-{
-        /* Also the session of a process that was started outside of our pid namespace. */
-        if (pid == 0)
-                return false;
-        WORLD_FOREACH_FLEET(world, fleet) {
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if (worker->process.pid == pid || worker->process.heartbeat_pid == pid)
-                                return true;
-                for (size_t i = 0; i < TEMPLATES_MAX; i++)
-                        if (fleet->templates[i].pid == pid)
-                                return true;
-        }
-        return false;
-}
-
 /* A process that cannot be read has exited, and is not unknown. */
 static bool is_unknown(const struct world *world, pid_t pid, uint64_t before, uint64_t *ret_start)
 {
@@ -263,8 +239,9 @@ static bool is_unknown(const struct world *world, pid_t pid, uint64_t before, ui
                 _cleanup_proc_ struct proc *proc = NULL;
                 struct proc_place place;
 
+                /* The session is 0 if it was begun outside of our pid namespace. */
                 if (proc_open(above, &proc) < 0 || proc_has_exited(proc) || proc_place(proc, &place) < 0 ||
-                    is_known(world, above) || is_known(world, place.session))
+                    world_has_process(world, above, 0) || world_has_process(world, place.session, 0))
                         return false;
                 if (above == pid)
                         *ret_start = place.start_time;

@@ -5,53 +5,13 @@
 #include "daemon/runtime/runtime.h"
 #include "io/statefile.h"
 
-struct search; /* search.h */
 struct state;
-
-/* Writes what operators ordered to a file that survives a reboot.
- *
- * A disk may be slow, hung or full, so a process of its own writes: sqmgr never waits for it, and neither a
- * re-exec nor an exit does. At most one process of this sqmgr writes. What changes meanwhile is written once
- * that process has ended, so only the newest orders count. Processes of earlier sqmgrs may still write: they
- * go first (statefile_write_synced()). */
-struct order_writer {
-        struct runtime *runtime; /* not owned */
-        char *path;              /* owned; NULL: orders are not written */
-        bool makes_folder;
-        struct child child; /* the process that writes */
-        usec_t started_at;  /* of that process */
-        uint64_t hash;      /* of the orders that were given to it; 0: they are to be written */
-        int error;          /* -errno of the last write; -ETIMEDOUT: the disk does not respond; 0: written */
-        usec_t since;       /* when the orders could no longer be written */
-};
-
-/* Processes in the control group of sqmgr's service that belong to no worker: left by an earlier sqmgr, or by
- * a worker of it, and not adopted. sqmgr adopts the orphans of all processes that it starts itself, so only
- * older processes can be unknown. */
-#define UNKNOWN_MAX 16
-
-struct unknown {
-        struct unknown_process {
-                pid_t pid;
-                uint64_t start;
-        } list[UNKNOWN_MAX];
-        size_t n;
-};
-
-struct persist {
-        struct runtime *runtime; /* not owned */
-        int error;               /* result of the last write; 0: written */
-        struct order_writer orders;
-        /* The search for workers of an earlier sqmgr. NULL: the search is over. */
-        struct search *search;
-        struct unknown unknown; /* found once the search was over */
-};
 
 /* Writes the state, then lets the commands of started templates begin, even after a failure
  * (templates_begin()). Returns false if the write failed. An error is logged only when it changes. */
-bool persist_save(struct persist *persist, usec_t now);
+bool persist_save(struct runtime *runtime, usec_t now);
 /* Like persist_save() outside of a pass. If the write fails, the next pass tries again. */
-void persist_save_now(struct persist *persist, usec_t now);
+void persist_save_now(struct runtime *runtime, usec_t now);
 
 /* Reads and unpacks the file at path, as statefile_read(). For boot_id and now see state_unpack(). Returns an
  * enum statefile_outcome, for STATEFILE_READ with *ret to be freed by state_free(); STATEFILE_LOST for what

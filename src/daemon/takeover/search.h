@@ -12,15 +12,14 @@ struct adoption;
  * longer; meanwhile no worker is started in fleets that they may belong to. settings are the current
  * settings; fleets that are no longer configured but still have workers are added to them. Returns 0, or
  * -errno if a running worker cannot be watched: then no fleet may run. */
-int adopt_begin(struct runtime *runtime, struct persist *persist, struct settings *settings, usec_t now);
+int adopt_begin(struct runtime *runtime, struct settings *settings, usec_t now);
 /* Ends the search, if any. Accepts NULL; returns NULL. */
 struct search *adopt_free(struct search *search);
 /* Continues a search that awaits answers of the proc reader (daemon/runtime/proc_facts.h). */
-void adopt_resume(struct persist *persist);
+void adopt_resume(const struct runtime *runtime);
 
 struct search {
         struct runtime *runtime;
-        struct persist *persist;
         struct adoption *adoption;
         char service[512]; /* our control group if only workers share it; else "" */
         int failed;        /* -errno of the last search; 0: no error */
@@ -34,7 +33,7 @@ struct search {
         bool waits;       /* only processes that await the proc reader are left */
         usec_t began_at;
         size_t slice_bytes; /* bytes of environments read in this slice */
-        char environment[ENV_MARKERS_MAX_BYTES];
+        char environment[PROC_ENVIRONMENT_MAX];
 };
 
 enum search_outcome { SEARCH_WHOLE, SEARCH_GOES_ON };

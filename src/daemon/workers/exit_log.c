@@ -189,8 +189,7 @@ void exit_log_ask(struct runtime *runtime, const struct exit_log_source *of,
 {
         char text[LOG_TAIL_MAX_BYTES + 1];
 
-        /* Without a proc reader, exit_log_add() reads the log itself. */
-        if (runtime->proc_facts && report->log_fd >= 0)
+        if (report->log_fd >= 0)
                 (void)read_file(runtime, of, report, text);
 }
 

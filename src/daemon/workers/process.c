@@ -111,7 +111,7 @@ struct orphan_search {
         unsigned tries;
         usec_t began_at;
         struct proc *orphan; /* best candidate so far; NULL: none */
-        char environment[ENV_MARKERS_MAX_BYTES];
+        char environment[PROC_ENVIRONMENT_MAX];
 };
 
 static struct orphan_search *orphan_search_free(struct orphan_search *search)
@@ -284,9 +284,7 @@ static int is_anothers(const struct process *process, const struct proc *proc)
                 return 0;
         if (proc_own_pid(proc, &own_pid) >= 0 && is_remote_of_another(process->slot, own_pid))
                 return 1;
-        _cleanup_free_ char *environment = malloc(ENV_MARKERS_MAX_BYTES);
-        if (!environment)
-                return -ENOMEM;
+        char environment[PROC_ENVIRONMENT_MAX];
         ssize_t length = env_markers_read(process->runtime->proc_facts, proc, environment, &markers);
         if (length < 0)
                 return proc_facts_is_unknown((int)length) ? (int)length : none_unless_shortage((int)length);

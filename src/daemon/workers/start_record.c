@@ -77,18 +77,17 @@ static void miss(struct runtime *runtime, int error)
         observe_ledger(runtime->world, false);
 }
 
-static unsigned put(struct runtime *runtime, const struct ledger_start *start,
-                    unsigned (*record)(struct ledger *, const struct ledger_start *))
+static unsigned put(struct runtime *runtime, const struct ledger_start *start)
 {
         struct ledger *ledger = &runtime->ledger.ledger;
-        unsigned number = record(ledger, start);
+        unsigned number = ledger_put(ledger, start);
 
         if (number != 0 || ledger->n_slots == 0)
                 return number;
         int r = ledger_file_grow(&runtime->ledger, 2 * ledger->n_slots);
         if (r < 0)
                 miss(runtime, r);
-        return r < 0 ? 0 : record(ledger, start);
+        return r < 0 ? 0 : ledger_put(ledger, start);
 }
 
 unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, unsigned index,
@@ -102,14 +101,14 @@ unsigned start_record_begin(struct runtime *runtime, const struct fleet *fleet, 
         };
 
         snprintf(start.fleet, sizeof(start.fleet), "%s", fleet->settings->name);
-        return put(runtime, &start, ledger_begin);
+        return put(runtime, &start);
 }
 
 unsigned start_record_add(struct runtime *runtime, const struct worker *worker)
 {
         const struct ledger_start start = ledger_start_of(worker);
 
-        return put(runtime, &start, ledger_add);
+        return put(runtime, &start);
 }
 
 /* Gives each worker that has no slot one, if there is room by now. */

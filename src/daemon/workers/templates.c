@@ -418,15 +418,6 @@ static int on_template_message(sd_event_source *source _unused_, int fd, uint32_
         return 0;
 }
 
-static bool is_known(const struct world *world, pid_t pid)
-{
-        WORLD_FOREACH_FLEET(world, fleet)
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        if (worker_pid(worker) == pid || worker->process.pid == pid)
-                                return true;
-        return false;
-}
-
 /* said: what the template says of it; NULL: nothing. */
 static void fork_failed(struct template_process *process, int error, const char *why,
                         const struct quoted *said)
@@ -454,7 +445,7 @@ static void attach_forked_worker(struct template_process *process, usec_t now)
         /* Reject a process that started before the request. The fork, or any process that got its pid since,
          * started later. */
         if (proc_start_time(proc) + 1 < process->asked_ticks ||
-            is_known(runtime->world, process->hello_pid)) {
+            world_has_process(runtime->world, process->hello_pid, 0)) {
                 reject_template(process, "the process that reports as forked is not a fork of the template");
                 return;
         }

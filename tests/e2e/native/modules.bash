@@ -25,6 +25,6 @@ needs_modules() { # [TESTS]
 needrestart_deb() { echo "$(cache_folder)/needrestart.deb"; }
 # Writes native/APP.js with all its packages as one minified file, as applications are often delivered.
 bundle_app() { # APP FILE
-        NODE_PATH=$(modules_folder)/node_modules node "$(modules_folder)/node_modules/esbuild-wasm/bin/esbuild" \
-                "$native_tests/$1.js" --bundle --minify --platform=node --log-level=error --outfile="$2"
+        NODE_PATH=$(modules_folder)/node_modules esbuild "$native_tests/$1.js" --bundle --minify --platform=node \
+                --log-level=error --outfile="$2"
 }
