@@ -657,11 +657,10 @@ static void count_workers(struct fleet *fleet, struct scaling_reading *reading)
         usec_t newest = 0;
 
         FLEET_FOREACH_WORKER(fleet, worker) {
-                bool leaves = worker->state == WORKER_QUIET || worker->state == WORKER_STOPPING;
-
-                reading->draining += leaves ? worker->reason == REASON_SCALE
-                                            : worker->state != WORKER_GONE &&
-                                                      worker->verdict.retire_reason == REASON_SCALE;
+                reading->draining += worker_is_retiring(worker)
+                                             ? worker->reason == REASON_SCALE
+                                             : worker->state != WORKER_GONE &&
+                                                       worker->verdict.retire_reason == REASON_SCALE;
                 if (worker->state != WORKER_ACTIVE || worker->heartbeat.hung)
                         continue;
                 reading->active++;
@@ -758,10 +757,9 @@ static uint64_t missing_workers_bytes(const struct world *world)
         uint64_t bytes = 0;
 
         WORLD_FOREACH_FLEET(world, fleet) {
-                unsigned live = 0, target = fleet_target(fleet);
+                unsigned live = FLEET_COUNT_WORKERS(fleet, worker, worker->state <= WORKER_ACTIVE);
+                unsigned target = fleet_target(fleet);
 
-                FLEET_FOREACH_WORKER(fleet, worker)
-                        live += worker->state <= WORKER_ACTIVE;
                 if (fleet_scales(fleet) && target > live)
                         bytes += (target - live) * memory_expected_bytes(fleet);
         }

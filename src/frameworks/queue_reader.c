@@ -124,8 +124,8 @@ int queues_take_names(const redisReply *reply, struct queues_found *found)
 
 void queues_pause_all(struct queues *queues)
 {
-        for (size_t i = 0; i < queues->n; i++)
-                queues->list[i].paused = true;
+        QUEUES_FOREACH(queues, queue)
+                queue->paused = true;
 }
 
 int queues_take_paused(const redisReply *reply, struct queues_found *found)
@@ -172,9 +172,7 @@ void queues_take_due(struct queues_found *found, const struct field *queue, usec
 {
         usec_t in = usec_sub(due, found->realtime);
 
-        for (size_t i = 0; i < found->queues->n; i++) {
-                struct queue *one = &found->queues->list[i];
-
+        QUEUES_FOREACH(found->queues, one) {
                 if (queue &&
                     (strlen(one->name) != queue->len || memcmp(one->name, queue->text, queue->len) != 0))
                         continue;

@@ -301,13 +301,11 @@ static void conclude(struct fleet *fleet, enum trial_verdict verdict, usec_t now
 /* Also where no heartbeat is found of any worker: such a trial ends by rollout_trial_default. */
 static bool has_new(const struct fleet *fleet)
 {
-        FLEET_FOREACH_WORKER(fleet, worker)
-                if (!worker_outdated(worker) &&
-                    (worker->state == WORKER_ACTIVE ||
-                     (fleet->rollout.elsewhere && worker->state == WORKER_STARTING &&
-                      worker->process.elsewhere)))
-                        return true;
-        return false;
+        return FLEET_COUNT_WORKERS(fleet, worker,
+                                   !worker_outdated(worker) &&
+                                           (worker->state == WORKER_ACTIVE ||
+                                            (fleet->rollout.elsewhere && worker->state == WORKER_STARTING &&
+                                             worker->process.elsewhere))) > 0;
 }
 
 /* Returns false if memory is short. */

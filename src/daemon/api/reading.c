@@ -95,8 +95,7 @@ static json_t *render_queues(const struct link *link)
 {
         _cleanup_json_ json_t *list = json_array();
 
-        for (size_t i = 0; link->queues && i < link->queues->n; i++) {
-                const struct queue *queue = &link->queues->list[i];
+        QUEUES_FOREACH(link->queues, queue) {
                 double latency = (double)(queue->latency / USEC_PER_MSEC) / 1000;
                 json_t *entry = json_pack("{s:o, s:I, s:o, s:b}", "name", varlink_name(queue->name), "size",
                                           (json_int_t)queue->size, "latency_seconds",
