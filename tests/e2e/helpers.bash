@@ -53,7 +53,7 @@ teardown() {
 # A pause reads from a pipe that nobody writes to, which needs no process. Without functrace, bats does not note each
 # command of the functions that are called, which takes longer than most of them.
 wait_until() { # SECONDS COMMAND...
-        local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took silence= -
+        local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took silence='' -
         local deadline=$((SECONDS + limit))
         shift
         set +T
@@ -248,6 +248,7 @@ gone() { # PIDS...: all of them; each may be a list
 }
 
 # Writes to Redis what Sidekiq's client writes, in a twentieth of the time that it takes to start.
+# shellcheck disable=SC2016
 enqueue() { # COUNT CLASS ARGUMENT...: numbers are passed as numbers
         local jobs
         mapfile -t jobs < <(gojq -nc --argjson now "$EPOCHREALTIME" --argjson call "$SRANDOM" '$ARGS.positional as [$n, $class] |

@@ -5,9 +5,12 @@
 load helpers
 
 # Installs the machine, by `DESTDIR=`.
-installs=(make -s -C "$SQMGR_BUILD" install)
+# shellcheck disable=SC2016
+installs=(sh -c 'cp -a "$0/." "${1#DESTDIR=}"' "$BATS_FILE_TMPDIR/installed")
 # The instance that sqmgrctl asks.
 socket=/run/sqmgr/app/control.sock
+
+setup_file() { make -s -C "$SQMGR_BUILD" install DESTDIR="$BATS_FILE_TMPDIR/installed"; }
 
 setup() {
         folder=$(mktemp -d /tmp/sqmgr-e2e.XXXXXX)
@@ -81,10 +84,4 @@ END
 start_service() { # WORKERS: waits until it is ready
         unit enable --quiet --now sqmgr@app
         wait_until 60 ready "$1"
-}
-
-enqueue() { # COUNT CLASS ARGUMENT...
-        in_machine ruby -r /srv/app/app.rb -e 'n, job, *arguments = ARGV
-                arguments.map! { |word| word.match?(/\A\d+\z/) ? word.to_i : word }
-                n.to_i.times { Object.const_get(job).perform_async(*arguments) }' "$@"
 }
