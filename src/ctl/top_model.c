@@ -95,7 +95,8 @@ int top_rows_collect(struct render_lines *ret, const struct top *top, json_t *st
         return 0;
 }
 
-size_t top_rows_find(const struct render_lines *rows, const struct top *top)
+/* Returns the row of the chosen worker. If the worker is gone, returns the row that replaced it. */
+static size_t find_chosen(const struct render_lines *rows, const struct top *top)
 {
         for (size_t i = 0; i < rows->n; i++)
                 if (reply_is(rows->lines[i].worker, "id", top->chosen))
@@ -103,7 +104,7 @@ size_t top_rows_find(const struct render_lines *rows, const struct top *top)
         return rows->n > 0 ? MIN(top->at, rows->n - 1) : 0;
 }
 
-bool top_is_too_small(const struct view *view)
+static bool is_too_small(const struct view *view)
 {
         return view->columns < TOP_COLUMNS_MIN || view->rows < TOP_ROWS_MIN;
 }
@@ -319,10 +320,10 @@ enum top_do top_press(struct top *top, int key, const struct top_replies *replie
                 return TOP_NOTHING;
         top->reported[0] = '\0';
         /* A terminal that is too small accepts only q. */
-        if (top_is_too_small(view))
+        if (is_too_small(view))
                 return key == 'q' ? TOP_QUIT : TOP_NOTHING;
         if (!top->opened)
-                choose(top, &rows, top_rows_find(&rows, top));
+                choose(top, &rows, find_chosen(&rows, top));
         if (top->help)
                 top->help = false;
         else if (top->asked != TOP_NOTHING)
@@ -491,7 +492,7 @@ static void put_workers(struct top_page *page)
                 return;
         }
         rows.n_shown = n;
-        rows.marked = top_rows_find(&rows, page->top);
+        rows.marked = find_chosen(&rows, page->top);
         rows.first = rows.marked < n / 2 ? 0 : MIN(rows.marked - n / 2, rows.n - MIN(n, rows.n));
         FILE *out = open_memstream(&text, &size);
         int r = out ? render_worker_lines(out, &rows, page->view) : 0;
@@ -642,7 +643,7 @@ void top_draw(FILE *out, struct top *top, const struct top_replies *replies, con
         struct top_page page = {.out = out, .top = top, .replies = replies, .view = view};
 
         page.left = view->rows > 1 ? (size_t)view->rows - 1 : 1;
-        if (top_is_too_small(view)) {
+        if (is_too_small(view)) {
                 put(&page, "terminal too small: at least %d columns, %d rows", TOP_COLUMNS_MIN, TOP_ROWS_MIN);
                 put(&page, "q quits");
                 return;

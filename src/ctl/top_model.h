@@ -62,11 +62,6 @@ static inline void top_rows_release(struct render_lines *rows)
 }
 #define _cleanup_top_rows_ _cleanup_(top_rows_release)
 
-/* Returns the row of the chosen worker. If the worker is gone, returns the row that replaced it. */
-size_t top_rows_find(const struct render_lines *rows, const struct top *top);
-
-bool top_is_too_small(const struct view *view);
-
 /* Prints at most view->rows - 1 lines, each at most view->columns wide. */
 void top_draw(FILE *out, struct top *top, const struct top_replies *replies, const struct view *view);
 

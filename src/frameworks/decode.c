@@ -38,7 +38,9 @@ bool decode_identity(const char *text, size_t len, bool (*is_rest)(const char *r
         return true;
 }
 
-unsigned decode_fraction(const char **text, const char *end)
+/* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind the
+ * digits. */
+static unsigned decode_fraction(const char **text, const char *end)
 {
         unsigned usec = 0, n = 0, digit;
 

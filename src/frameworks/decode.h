@@ -62,10 +62,6 @@ const char *decode_host_pid(const char *text, size_t len, size_t *ret_host_len, 
 bool decode_identity(const char *text, size_t len, bool (*is_rest)(const char *rest, size_t len),
                      size_t *ret_host_len, pid_t *ret_pid);
 
-/* Returns the digits after a decimal point as microseconds; finer digits are dropped. Moves *text behind the
- * digits. */
-unsigned decode_fraction(const char **text, const char *end);
-
 /* Decodes a number of seconds, with a fraction (`0.25`) or without, to microseconds. */
 bool decode_span(const char *text, size_t len, uint64_t *ret_usec);
 /* Like decode_span(), for Unix seconds (`1795238801.0820885`): the first second is rejected. */

@@ -43,7 +43,9 @@ static const char *procfile_value(const char *text, const char *key)
         return NULL;
 }
 
-int procfile_number(const char *text, const char *key, int base, uint64_t *ret)
+/* Reads the value of key as a number of that base. Returns 0, or -ENODATA if the key or its number is
+ * missing. */
+static int procfile_number(const char *text, const char *key, int base, uint64_t *ret)
 {
         const char *value = procfile_value(text, key);
 

@@ -22,10 +22,6 @@ bool probe_pid(pid_t pid);
 /* Returns true if the process group has a process that we may signal. */
 bool probe_group(pid_t group);
 
-/* Reads the value of key as a number of that base. Returns 0, or -ENODATA if the key or its number is
- * missing. */
-int procfile_number(const char *text, const char *key, int base, uint64_t *ret);
-
 /* Reads the last pid of a list of them: a status file lists the pids of a process from our PID namespace to
  * its own. Returns 0, or -ENODATA if the key or its list is missing or invalid. */
 int procfile_last_pid(const char *text, const char *key, pid_t *ret);

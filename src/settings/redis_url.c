@@ -250,7 +250,8 @@ char *redis_url_redact(const char *url)
         return text_format("%.*s%s", (int)(authority - url), url, rest);
 }
 
-bool redis_url_is_local(const struct redis_url *url)
+/* Returns true if the URL names this machine. */
+static bool is_local(const struct redis_url *url)
 {
         return !url->host || strcasecmp(url->host, "localhost") == 0 || strncmp(url->host, "127.", 4) == 0 ||
                strcmp(url->host, "::1") == 0;
@@ -262,9 +263,8 @@ static bool is_same_server(const struct redis_url *a, const struct redis_url *b)
         if (!a->host && !b->host)
                 return strcmp(a->path, b->path) == 0;
         if (!a->host || !b->host)
-                return redis_url_is_local(a) && redis_url_is_local(b);
-        return a->port == b->port &&
-               ((redis_url_is_local(a) && redis_url_is_local(b)) || strcasecmp(a->host, b->host) == 0);
+                return is_local(a) && is_local(b);
+        return a->port == b->port && ((is_local(a) && is_local(b)) || strcasecmp(a->host, b->host) == 0);
 }
 
 struct redis_comparison redis_url_compare(const char *url, const char *other)

@@ -47,7 +47,4 @@ struct redis_comparison redis_url_compare(const char *url, const char *other);
 #define REDIS_DIFFERENCE_MAX 128
 const char *redis_difference_text(const struct redis_comparison *comparison,
                                   char text[static REDIS_DIFFERENCE_MAX]);
-/* Returns true if the URL names this machine. */
-bool redis_url_is_local(const struct redis_url *url);
-
 #define _cleanup_redis_url_ _cleanup_(redis_url_clear)

@@ -37,7 +37,8 @@ void http_clients_leave_stream(struct http_clients *clients, struct http_request
         request->viewer = (struct viewer){0};
 }
 
-void http_clients_end(struct http_clients *clients, struct http_request *request)
+/* Ends the connection. The request stays in the list until the library closes the connection. */
+static void end_client(struct http_clients *clients, struct http_request *request)
 {
         bool suspended = request->put_off || request->viewer.waits;
 
@@ -108,7 +109,7 @@ bool http_clients_make_room(struct http_clients *clients)
         }
         found = found ?: find_stream(clients) ?: last;
         if (found)
-                http_clients_end(clients, found);
+                end_client(clients, found);
         return found;
 }
 
@@ -119,7 +120,7 @@ void http_clients_make_room_for_stream(struct http_clients *clients)
 
                 if (!found)
                         return;
-                http_clients_end(clients, found);
+                end_client(clients, found);
         }
 }
 
@@ -182,7 +183,7 @@ static void end_readers(struct http_clients *clients, const struct shared *text)
 
         TAILQ_FOREACH(request, &clients->list, entry) {
                 if (text_of(request) == text)
-                        http_clients_end(clients, request);
+                        end_client(clients, request);
         }
 }
 
@@ -193,7 +194,7 @@ void http_clients_sweep(struct http_clients *clients, usec_t now)
 
         TAILQ_FOREACH(request, &clients->list, entry) {
                 if (takes_too_long(clients, request, now))
-                        http_clients_end(clients, request);
+                        end_client(clients, request);
         }
         /* Slow clients keep texts that newer ones have superseded. */
         for (size_t bytes = count_unread(clients); bytes > clients->limits.unread_bytes;) {

@@ -22,7 +22,7 @@ struct http_request {
         bool put_off;        /* waits for http_resume(), see http_wait() */
         bool answered;       /* a response was queued, or http_wait() was called */
         bool reads_head;     /* the request is HEAD: the response has no body */
-        bool ended;          /* shut down by http_clients_end() */
+        bool ended;          /* shut down; the library has yet to close it */
         struct shared *text; /* response that the client reads; NULL: none, or that of a stream */
         usec_t text_at;      /* since when the client may read text or the message of the stream */
         struct viewer viewer;
@@ -43,9 +43,6 @@ uint64_t http_clients_peer(const struct sockaddr *address);
 void http_clients_touch(struct http_clients *clients, struct http_request *request, usec_t now);
 /* The stream has ended. Does nothing if the request has no stream. */
 void http_clients_leave_stream(struct http_clients *clients, struct http_request *request);
-/* Ends the connection. The request stays in the list until the library closes the connection. */
-void http_clients_end(struct http_clients *clients, struct http_request *request);
-
 /* Continues the waiting requests of http_wait(). */
 void http_clients_stop_waiting(struct http_clients *clients);
 

@@ -509,8 +509,11 @@ void proc_facts_expire(struct proc_facts *facts, const struct proc *proc, usec_t
         }
 }
 
-int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
-                   const struct proc_log *log, const struct proc_reply **ret)
+/* Asks the reader. Returns 0 with the answer in *ret, borrowed until the loop runs or
+ * proc_facts_wait() is called; or -errno as above. log: for PROC_LOG_TAIL, its
+ * descriptor is duplicated; else NULL. */
+static int ask_reader(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
+                      const struct proc_log *log, const struct proc_reply **ret)
 {
         static struct proc_reply direct;
 
@@ -579,7 +582,7 @@ static int ask_text(struct proc_facts *facts, enum proc_subject subject, const s
                     size_t size)
 {
         const struct proc_reply *reply = NULL;
-        int r = proc_facts_ask(facts, subject, proc, NULL, &reply);
+        int r = ask_reader(facts, subject, proc, NULL, &reply);
 
         if (r == 0 && reply)
                 snprintf(text, size, "%.*s", (int)size - 1, reply->text);
@@ -600,7 +603,7 @@ ssize_t proc_facts_environment(struct proc_facts *facts, const struct proc *proc
                                char text[static PROC_ENVIRONMENT_MAX], size_t *ret_length)
 {
         const struct proc_reply *reply = NULL;
-        int r = proc_facts_ask(facts, PROC_ENVIRONMENT, proc, NULL, &reply);
+        int r = ask_reader(facts, PROC_ENVIRONMENT, proc, NULL, &reply);
 
         *ret_length = 0;
         if (r < 0)
@@ -616,7 +619,7 @@ int proc_facts_memory(struct proc_facts *facts, const struct proc *proc, uint64_
                       uint64_t *ret_private)
 {
         const struct proc_reply *reply = NULL;
-        int r = proc_facts_ask(facts, PROC_MEMORY, proc, NULL, &reply);
+        int r = ask_reader(facts, PROC_MEMORY, proc, NULL, &reply);
 
         if (r < 0)
                 return r;
@@ -630,7 +633,7 @@ int proc_facts_log_tail(struct proc_facts *facts, const struct proc *proc, const
                         char *lines, size_t size)
 {
         const struct proc_reply *reply = NULL;
-        int r = proc_facts_ask(facts, PROC_LOG_TAIL, proc, log, &reply);
+        int r = ask_reader(facts, PROC_LOG_TAIL, proc, log, &reply);
 
         if (r < 0)
                 return r;

@@ -52,11 +52,6 @@ struct proc_log {
         pid_t other_pid; /* of another process whose lines count; 0: none; LOG_TAIL_ANY_PID */
 };
 
-/* Asks the reader. Returns 0 with the answer in *ret, borrowed until the loop runs or
- * proc_facts_wait() is called; or -errno as above. log: for PROC_LOG_TAIL, its
- * descriptor is duplicated; else NULL. */
-int proc_facts_ask(struct proc_facts *facts, enum proc_subject subject, const struct proc *proc,
-                   const struct proc_log *log, const struct proc_reply **ret);
 /* Reads the title, as proc_title() does. */
 int proc_facts_title(struct proc_facts *facts, const struct proc *proc, char *title, size_t size);
 /* Lists the servers that the process is connected to, as proc_peers() does. */
