@@ -129,16 +129,30 @@ TEST(a_poll_reads_workers_jobs_and_queues)
         ck_assert(!diagnosis->diagnosis.database.has_roles);
 }
 
+/* Returns once the process of the old connection has released its locks. */
+static void reconnect_worker(void)
+{
+        char left[96];
+
+        snprintf(left, sizeof(left), "SELECT count(*) FROM pg_locks WHERE pid = %d", PQbackendPID(worker));
+        PQreset(worker);
+        for (bool released = false; !released;) {
+                char *n = postgresql_execute(left);
+                released = strcmp(n, "0") == 0;
+                free(n);
+        }
+}
+
 /* PostgreSQL itself shows the death of a process: the lock falls with its connection. */
 TEST(a_process_without_its_lock_is_a_leftover)
 {
         ck_assert(wait_for(ask_text(QUERY_HEARTBEAT, "web-1:4711:" LIVE, 0))->heartbeat.found);
-        PQreset(worker);
+        reconnect_worker();
         ck_assert(!wait_for(ask_text(QUERY_HEARTBEAT, "web-1:4711:" LIVE, 0))->heartbeat.found);
         PQclear(PQexec(worker, "SELECT pg_advisory_lock(hashtext('good_job_processes-" LIVE "')::bigint)"));
         ck_assert(wait_for(ask_text(QUERY_HEARTBEAT, "web-1:4711:" LIVE, 0))->heartbeat.found);
         /* The lock of another database is another one. */
-        PQreset(worker);
+        reconnect_worker();
         free(postgresql_execute("CREATE DATABASE other"));
         char url[200];
         snprintf(url, sizeof(url), "postgresql://postgres@/other?host=%s", postgresql_folder);
