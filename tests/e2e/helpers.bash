@@ -48,10 +48,16 @@ teardown() {
         jobs >/dev/null 2>&1
 }
 
+# Sets `silence` to a descriptor.
+open_silence() {
+        [ -p "$BATS_RUN_TMPDIR/silence" ] || mkfifo "$BATS_RUN_TMPDIR/silence"
+        exec {silence}<>"$BATS_RUN_TMPDIR/silence"
+}
+
 # SECONDS is the maximum on an idle machine; a busy machine may take longer.
 # Pauses grow to half a second, and are at least three times as long as the command took, which on a busy machine is long.
-# A pause reads from a pipe that nobody writes to, which needs no process. Without functrace, bats does not note each
-# command of the functions that are called, which takes longer than most of them.
+# A pause reads from a pipe that nobody writes to, which needs no process and keeps $!. Without functrace, bats does not
+# note each command of the functions that are called, which takes longer than most of them.
 wait_until() { # SECONDS COMMAND...
         local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took silence='' -
         local deadline=$((SECONDS + limit))
@@ -64,7 +70,7 @@ wait_until() { # SECONDS COMMAND...
                 fi
                 poll_took=$(((${EPOCHREALTIME/[.,]/} - poll_began) / 1000))
                 poll_took=$((3 * poll_took < pause ? pause : 3 * poll_took < 1000 ? 3 * poll_took : 1000))
-                [ -n "$silence" ] || exec {silence}<> <(:)
+                [ -n "$silence" ] || open_silence
                 printf -v poll_took '%d.%03d' $((poll_took / 1000)) $((poll_took % 1000))
                 read -rt "$poll_took" -u "$silence" || :
                 pause=$((pause < 333 ? pause * 3 / 2 : 500))
@@ -251,10 +257,10 @@ gone() { # PIDS...: all of them; each may be a list
 # shellcheck disable=SC2016
 enqueue() { # COUNT CLASS ARGUMENT...: numbers are passed as numbers
         local jobs
-        mapfile -t jobs < <(gojq -nc --argjson now "$EPOCHREALTIME" --argjson call "$SRANDOM" '$ARGS.positional as [$n, $class] |
+        mapfile -t jobs <<<"$(gojq -nc --argjson now "$EPOCHREALTIME" --argjson call "$SRANDOM" '$ARGS.positional as [$n, $class] |
                 ($ARGS.positional[2:] | map(if test("^[0-9]+$") then tonumber else . end)) as $args |
                 range($n | tonumber) | {$class, $args, retry: false, queue: "default", created_at: $now, enqueued_at: $now,
-                jid: "\(1000000000000 + $call)\(10000000000 + .)"}' --args "$@")
+                jid: "\(1000000000000 + $call)\(10000000000 + .)"}' --args "$@")"
         redis sadd queues default >/dev/null
         redis lpush queue:default "${jobs[@]}" >/dev/null
 }
