@@ -97,6 +97,7 @@ read_grants() { documented_grants | sed '/;$/q'; }
         rows() { sql "select count(*) from solid_queue_processes where pid = $1"; } # PID
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
+        wait_until 30 recorded started 1
         worker=$(worker_pids)
         kill -KILL "$worker"
         wait_until 20 event_count_is job-rescued 1
