@@ -80,6 +80,7 @@ job_fleet() { # COUNT LINE...
         job_fleet 1
         send 1 Hold "$folder/release"
         wait_until 30 running_jobs_are 'length == 1'
+        wait_until 30 recorded started 1
         worker=$(worker_pids)
         kill -KILL "$worker"
         wait_until 60 recorded started 2
