@@ -252,10 +252,10 @@ struct foreign_count foreign_consumers_count(const struct scaled_link *scaled, c
 {
         const struct consumer_list *census = &scaled->counted;
         double serving = 0, each = MAX((double)census->n_found / READ_MAX, 1.0);
-        struct foreign_count count = {.known =
-                                              now<scaled->counted_until, .unread = scaled->next_at == 0,
-                                                  .counted_at = scaled->counted_at, .any = census->n_read> 0};
+        struct foreign_count count = {.unread = scaled->next_at == 0, .counted_at = scaled->counted_at};
 
+        count.known = now < scaled->counted_until;
+        count.any = census->n_read > 0;
         if (!count.known)
                 return count;
         for (const struct consumer *consumer = census->list; consumer; consumer = consumer->next) {

@@ -3,27 +3,27 @@
 #include "wire/json.h"
 
 /* text follows an opening quote. Returns the position after the closing quote; end if there is none. */
-static const char *take_string(struct json_census *census, const char *text, const char *end)
+static const char *take_string(struct json_counts *counts, const char *text, const char *end)
 {
         const char *begin = text;
 
         while (text < end && *text != '"') {
                 bool pair = *text == '\\';
 
-                census->escaped += pair || *text == '&' || *text == '<' || *text == '>' || *text == '\'';
+                counts->escaped += pair || *text == '&' || *text == '<' || *text == '>' || *text == '\'';
                 text += pair && text + 1 < end ? 2 : 1;
         }
-        census->string_bytes = MAX(census->string_bytes, (size_t)(text - begin));
+        counts->string_bytes = MAX(counts->string_bytes, (size_t)(text - begin));
         return text < end ? text + 1 : end;
 }
 
 /* Text that is not JSON is counted, too: up to its first error, the parser finds the same strings as this
  * function. */
-void json_count(const char *text, size_t size, struct json_census *ret)
+void json_count(const char *text, size_t size, struct json_counts *ret)
 {
         size_t depth = 0;
 
-        *ret = (struct json_census){.values = 1};
+        *ret = (struct json_counts){.values = 1};
         for (const char *end = text + size; text < end;) {
                 switch (*text++) {
                 case '"':
@@ -51,12 +51,12 @@ void json_count(const char *text, size_t size, struct json_census *ret)
 
 int json_load(const struct json_bounds *bounds, const char *text, size_t size, size_t flags, json_t **ret)
 {
-        struct json_census census;
+        struct json_counts counts;
 
         if (size > bounds->bytes)
                 return -EMSGSIZE;
-        json_count(text, size, &census);
-        if (census.values > bounds->values || census.depth > bounds->depth)
+        json_count(text, size, &counts);
+        if (counts.values > bounds->values || counts.depth > bounds->depth)
                 return -EMSGSIZE;
         errno = 0;
         json_t *json = json_loadb(text, size, flags, NULL);

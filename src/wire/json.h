@@ -10,12 +10,12 @@
  * exceeds a limit is refused before it is parsed. */
 struct json_bounds {
         size_t bytes;
-        size_t values; /* with depth: see struct json_census */
+        size_t values; /* with depth: see struct json_counts */
         size_t depth;
 };
 
 /* An upper limit for each number that a parser would find in a text. */
-struct json_census {
+struct json_counts {
         size_t values;       /* 1, plus 1 for each comma and each '[' or '{' */
         size_t containers;   /* arrays and objects among the values */
         size_t depth;        /* of nested arrays and objects */
@@ -24,7 +24,7 @@ struct json_census {
 };
 
 /* Counts without parsing. */
-void json_count(const char *text, size_t size, struct json_census *ret);
+void json_count(const char *text, size_t size, struct json_counts *ret);
 
 /* Loads text. Returns 0; -EMSGSIZE if text exceeds bounds; -EINVAL if text is not JSON; or -ENOMEM. The
  * caller owns *ret and releases it by json_decref(). The only caller of jansson's loaders, as

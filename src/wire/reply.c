@@ -361,20 +361,20 @@ bool reply_limits_scan(enum instance_query query, const char *text, size_t size,
                        char reason[static REPLY_REASON_MAX])
 {
         const struct reply_limits *limits = &reply_limits[query];
-        struct json_census census;
+        struct json_counts counts;
 
         if (size > limits->bytes)
                 return refuse(reason, "more than %zu bytes", limits->bytes);
-        json_count(text, size, &census);
-        if (census.string_bytes > limits->string_bytes)
+        json_count(text, size, &counts);
+        if (counts.string_bytes > limits->string_bytes)
                 return refuse(reason, "a text of more than %zu bytes", limits->string_bytes);
-        if (census.containers > limits->containers)
+        if (counts.containers > limits->containers)
                 return refuse(reason, "more than %zu lists and objects", limits->containers);
-        if (census.values > limits->values)
+        if (counts.values > limits->values)
                 return refuse(reason, "more than %zu values", limits->values);
-        if (census.escaped > limits->escaped)
+        if (counts.escaped > limits->escaped)
                 return refuse(reason, "more than %zu characters of markup", limits->escaped);
-        if (census.depth > REPLY_DEPTH_MAX)
+        if (counts.depth > REPLY_DEPTH_MAX)
                 return refuse(reason, "more than %d levels", REPLY_DEPTH_MAX);
         return true;
 }

@@ -48,10 +48,10 @@ teardown() {
         jobs >/dev/null 2>&1
 }
 
-# Sets `silence` to a descriptor.
-open_silence() {
-        [ -p "$BATS_RUN_TMPDIR/silence" ] || mkfifo "$BATS_RUN_TMPDIR/silence"
-        exec {silence}<>"$BATS_RUN_TMPDIR/silence"
+# Sets `idle_pipe` to a descriptor.
+open_idle_pipe() {
+        [ -p "$BATS_RUN_TMPDIR/idle-pipe" ] || mkfifo "$BATS_RUN_TMPDIR/idle-pipe"
+        exec {idle_pipe}<>"$BATS_RUN_TMPDIR/idle-pipe"
 }
 
 # SECONDS is the maximum on an idle machine; a busy machine may take longer.
@@ -59,7 +59,7 @@ open_silence() {
 # A pause reads from a pipe that nobody writes to, which needs no process and keeps $!. Without functrace, bats does not
 # note each command of the functions that are called, which takes longer than most of them.
 wait_until() { # SECONDS COMMAND...
-        local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took silence='' -
+        local limit=$((3 * $1 + 30)) pause=80 poll_began poll_took idle_pipe='' -
         local deadline=$((SECONDS + limit))
         shift
         set +T
@@ -70,12 +70,12 @@ wait_until() { # SECONDS COMMAND...
                 fi
                 poll_took=$(((${EPOCHREALTIME/[.,]/} - poll_began) / 1000))
                 poll_took=$((3 * poll_took < pause ? pause : 3 * poll_took < 1000 ? 3 * poll_took : 1000))
-                [ -n "$silence" ] || open_silence
+                [ -n "$idle_pipe" ] || open_idle_pipe
                 printf -v poll_took '%d.%03d' $((poll_took / 1000)) $((poll_took % 1000))
-                read -rt "$poll_took" -u "$silence" || :
+                read -rt "$poll_took" -u "$idle_pipe" || :
                 pause=$((pause < 333 ? pause * 3 / 2 : 500))
         done
-        [ -z "$silence" ] || exec {silence}>&-
+        [ -z "$idle_pipe" ] || exec {idle_pipe}>&-
 }
 
 not() { ! "$@"; }

@@ -7,8 +7,8 @@
 
 /* Maximum age of a rendered status while the model is unchanged: ages in the status still grow. */
 #define STATUS_KEEP_USEC (50 * USEC_PER_MSEC)
-/* Of replies with queues, for read-only clients. */
-#define KEEP_USEC USEC_PER_SEC
+/* Maximum age of a reply with queues that a read-only client gets. */
+#define QUEUES_KEEP_USEC USEC_PER_SEC
 
 /* storage: of status_info.facts. */
 static struct status_info status_info(const struct control *control, struct problem_storage *storage,
@@ -214,7 +214,7 @@ static void on_cancelled(struct call *call, void *userdata)
 /* Replies once the queues were read. A read-only client may get a reply at once, at most one second old. */
 static void queue_calls_add(struct control *control, struct call *call, enum reply_kind kind, usec_t now)
 {
-        (void)handler_forget(control, usec_sub(now, KEEP_USEC));
+        (void)handler_forget(control, usec_sub(now, QUEUES_KEEP_USEC));
         if (call_is_view(call) && control->latest[kind][true].reply.text) {
                 call_reply_shared(call, &control->latest[kind][true].reply);
                 return;
