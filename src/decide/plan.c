@@ -614,9 +614,7 @@ static enum wait quiet_wait(struct round *round, struct worker *worker)
         if (worker->verdict.retire_reason == REASON_RESTART) {
                 if (rollout_is_held(round->fleet) || round->fails)
                         return WAIT_RELEASE;
-                const struct template *template = fleet_template(round->fleet);
-                if (fleet_preloads(round->fleet) && !round->fleet->preload.unrecorded &&
-                    (!template || template->state != TEMPLATE_READY))
+                if (fleet_awaits_template(round->fleet))
                         return WAIT_TEMPLATE;
         }
         if (gives_its_place(worker->verdict.retire_reason) && round->surge == 0 && round->starting == 0 &&

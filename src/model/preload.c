@@ -61,6 +61,14 @@ struct template *fleet_template(const struct fleet *fleet)
         return NULL;
 }
 
+bool fleet_awaits_template(const struct fleet *fleet)
+{
+        const struct template *template = fleet_template(fleet);
+
+        return fleet_preloads(fleet) && !fleet->preload.unrecorded &&
+               (!template || template->state != TEMPLATE_READY);
+}
+
 struct template *fleet_template_place(const struct fleet *fleet)
 {
         FLEET_FOREACH_TEMPLATE(fleet, template)

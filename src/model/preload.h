@@ -27,6 +27,9 @@ bool fleet_has_templates(const struct fleet *fleet);
 /* Returns the template of the current generation in any state except ending; NULL: none. */
 struct template *fleet_template(const struct fleet *fleet);
 
+/* Returns true if the workers of the current generation are to be forked, and its template is not ready. */
+bool fleet_awaits_template(const struct fleet *fleet);
+
 /* Returns a free slot for another template; NULL: none. */
 struct template *fleet_template_place(const struct fleet *fleet);
 

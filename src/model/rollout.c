@@ -493,12 +493,20 @@ static void observe_kept_template(struct fleet *fleet, usec_t now)
                 fleet->rollout.kept_since = 0;
 }
 
-/* True if a new worker is ready, and became ready after the last failure. */
+/* True if a new worker became ready after the last failure, or as many are ready as the fleet needs, and
+ * nothing more of the release would be started that could show that. */
 static bool rollout_is_proven(const struct fleet *fleet, usec_t now)
 {
-        return FLEET_COUNT_WORKERS(fleet, worker,
-                                   !worker_outdated(worker) && worker_ready(worker, now) &&
-                                           worker_ready_at(worker) > fleet->rollout.failed_at) > 0;
+        unsigned ready = 0;
+
+        FLEET_FOREACH_WORKER(fleet, worker) {
+                if (worker_outdated(worker) || !worker_ready(worker, now))
+                        continue;
+                if (worker_ready_at(worker) > fleet->rollout.failed_at)
+                        return true;
+                ready++;
+        }
+        return ready >= fleet_target(fleet) && !fleet_awaits_template(fleet);
 }
 
 enum reason rollout_kept_reason(const struct worker *worker)

@@ -623,6 +623,19 @@ static unsigned count_ready(const struct sim *sim, unsigned fleet, const struct 
         return ready;
 }
 
+/* Returns true if the new release has shown itself: as many of its workers as the fleet needs are ready. */
+static bool is_all_new(const struct sim *sim, unsigned number)
+{
+        const struct fleet *fleet = sim->shell.world->fleets[number];
+        unsigned ready = 0;
+
+        SIM_FOREACH_PROCESS(sim, process)
+                ready += process->fleet == number && seems_ready(sim, process) &&
+                         process->worker->generation == fleet->generation;
+        return ready >= scaling_target(sim, fleet) &&
+               (!check_preloads(sim, number) || check_template(sim, number, true));
+}
+
 static unsigned count_living(const struct sim *sim, unsigned fleet)
 {
         unsigned living = 0;
@@ -744,7 +757,7 @@ static void check_start(struct sim *sim, const struct action *action)
                 check_flapping(sim, fleet);
 }
 
-/* Resets the failures once a new worker has outlived its trial and the last failure. */
+/* Resets the failures once a new worker has outlived its trial and the last failure, or none is missing. */
 static void forgive_failures(struct sim *sim, unsigned number)
 {
         struct fleet_sim *model = &sim->fleets[number];
@@ -759,6 +772,8 @@ static void forgive_failures(struct sim *sim, unsigned number)
                     process->first_read_at + fleet->settings->ready_after > model->failed_at)
                         model->failures = 0;
         }
+        if (model->failures > 0 && is_all_new(sim, number))
+                model->failures = 0;
 }
 
 /* P2 and P7: others must be ready, and a failing release replaces no worker. */
@@ -1096,9 +1111,10 @@ static void check_rollout(struct sim *sim, unsigned number)
         }
         if (model->failures >= 3 && model->failed_generation == fleet->generation)
                 violate(sim, "P7", "%u new workers failed, and the restart continues", model->failures);
-        bool calm = model->link.up && fleet->rollout.limit == 0 && !rollout_is_held(fleet) &&
-                    !check_has_lied(sim, number) && !check_is_unsure(sim) &&
-                    !is_any_shown_again(sim, number) && sim->now >= sim->proc_fails_until + SEC &&
+        bool calm = model->link.up && fleet->rollout.limit == 0 &&
+                    (!rollout_is_held(fleet) || is_all_new(sim, number)) && !check_has_lied(sim, number) &&
+                    !check_is_unsure(sim) && !is_any_shown_again(sim, number) &&
+                    sim->now >= sim->proc_fails_until + SEC &&
                     (!check_preloads(sim, number) || check_template(sim, number, true));
         for (size_t i = 0; i < fleet->n_workers && calm && !due; i++) {
                 const struct worker *worker = fleet->workers[i];

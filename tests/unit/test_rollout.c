@@ -283,6 +283,19 @@ TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
         test_after(&t, 240, test_rollout(&t), ROLLOUT_DONE);
 }
 
+TEST(a_failure_after_all_new_workers_are_ready_holds_nothing)
+{
+        test_settle(&t);
+        struct worker *old = test_spawn(&t);
+        test_run(&t, 60);
+        old->generation--;
+        t.fleet->rollout.state = ROLLOUT_RUNNING;
+        t.fleet->rollout.failures = 1;
+        t.fleet->rollout.failed_at = t.now;
+        test_after(&t, 1, t.quiets, 1);
+        test_after(&t, 60, test_rollout(&t), ROLLOUT_DONE);
+}
+
 TEST(failures_with_redis_away_do_not_count)
 {
         test_settle(&t);
