@@ -11,6 +11,9 @@ top=$(cd "$e2e/../.." && pwd -P)
 PATH=$SQMGR_BUILD:$PATH
 stub=$SQMGR_BUILD/tests/stub/stub-worker
 app=$e2e/app.rb
+# Users who cannot write there go without.
+export SQMGR_RUBY_CACHE="${SQMGR_RUBY_CACHE:-$SQMGR_BUILD/ruby-cache.$EUID}"
+[ -d "$SQMGR_RUBY_CACHE" ] || mkdir "$SQMGR_RUBY_CACHE" 2>/dev/null || :
 version=$(sed -n 's/^AC_INIT(\[sqmgr\], \[\(.*\)\])$/\1/p' "$top/configure.ac")
 
 # shellcheck source=contrib/demo/parts.bash
@@ -28,6 +31,7 @@ setup() {
         guard=$!
         cd "$folder" || return 1
         export SQMGR_SOCKET=$folder/sqmgr.sock REDIS_URL=unix://$folder/redis.sock
+        export RUBYOPT=-r$e2e/ruby_cache.rb
         unset XDG_RUNTIME_DIR NOTIFY_SOCKET JOURNAL_STREAM
 }
 

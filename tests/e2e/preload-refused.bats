@@ -43,6 +43,7 @@ refused_like() { fleet .template.refused | grep -q "$1"; }
 
 @test "refused: if the command cannot see the Ruby file, workers boot separately" {
         needs_namespace --mount
+        unset RUBYOPT
         cat >elsewhere <<'END'
 #!/bin/sh
 file=${RUBYOPT#-r}

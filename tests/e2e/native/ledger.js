@@ -15,7 +15,7 @@ function ledger(kind) {
     async run(job) {
       const id = String(job.id);
       await redis.multi().hincrby(key("started"), id, 1).hset(key("holders"), id, process.pid).exec();
-      await new Promise((resolve) => setTimeout(resolve, 10 + Math.random() * 90));
+      await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 350));
       await redis.multi().hincrby(key("done"), id, 1).hdel(key("holders"), id).exec();
     },
     // Keeps more jobs waiting than the workers run at once, until the key `ledger:KIND:stop` exists.
