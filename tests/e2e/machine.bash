@@ -28,6 +28,10 @@ setup() {
 
         in_machine useradd --create-home --shell /bin/bash app
         put /srv/app/app.rb <"$e2e/app.rb"
+        # Services read what Ruby has compiled outside.
+        compgen -G "$SQMGR_RUBY_CACHE/*" >/dev/null || RUBYOPT=-r$e2e/ruby_cache.rb sidekiq --version >/dev/null
+        put /usr/local/lib/ruby_cache.rb <"$e2e/ruby_cache.rb"
+        in_machine systemctl set-environment RUBYOPT=-r/usr/local/lib/ruby_cache.rb "SQMGR_RUBY_CACHE=$SQMGR_RUBY_CACHE"
         printf 'bind 127.0.0.1\nport 6379\ndir /var/lib/redis\nsave ""\n' | put /etc/redis/redis.conf
         in_machine systemctl start redis-server dbus
         wait_until 20 redis_answers

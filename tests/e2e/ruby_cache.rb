@@ -6,6 +6,7 @@ class RubyVM::InstructionSequence
     name = "#{File.mtime(path).to_i}#{path.tr("/", "%")}"
     kept = File.join(ENV["SQMGR_RUBY_CACHE"], name)
     return load_from_binary(File.binread(kept)) if File.exist?(kept)
+    return unless File.writable?(ENV["SQMGR_RUBY_CACHE"])
     compiled = compile_file(path)
     File.binwrite("#{kept}.#{$$}", compiled.to_binary)
     File.rename("#{kept}.#{$$}", kept)

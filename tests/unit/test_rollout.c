@@ -286,9 +286,8 @@ TEST(a_failure_holds_further_quiets_until_a_new_worker_is_ready)
 TEST(a_failure_after_all_new_workers_are_ready_holds_nothing)
 {
         test_settle(&t);
-        struct worker *old = test_spawn(&t);
-        test_run(&t, 60);
-        old->generation--;
+        t.fleet_settings.active_process_count = 3;
+        test_worker(&t, 1)->generation--;
         t.fleet->rollout.state = ROLLOUT_RUNNING;
         t.fleet->rollout.failures = 1;
         t.fleet->rollout.failed_at = t.now;
