@@ -147,3 +147,16 @@ struct field {
         const char *text; /* borrowed; NULL if absent */
         size_t len;
 };
+
+/* Defines functions that enclose all calls of callbacks: an object that was freed meanwhile stays until the
+ * outermost call has returned. -fanalyzer: each leave follows an enter. */
+#define DEFINE_ENTER_AND_LEAVE(type, enter, leave, destroy)                                                  \
+        static void enter(type *object)                                                                      \
+        {                                                                                                    \
+                object->entered++;                                                                           \
+        }                                                                                                    \
+        static void leave(type *object)                                                                      \
+        {                                                                                                    \
+                if (--object->entered == 0 && object->freed)                                                 \
+                        destroy(object);                                                                     \
+        }

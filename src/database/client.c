@@ -73,18 +73,7 @@ static void destroy(struct database *database)
         free(database);
 }
 
-/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
-static void enter(struct database *database)
-{
-        database->entered++;
-}
-
-static void leave(struct database *database)
-{
-        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--database->entered == 0 && database->freed)
-                destroy(database);
-}
+DEFINE_ENTER_AND_LEAVE(struct database, enter, leave, destroy)
 
 static void arm(struct database *database, usec_t delay)
 {
@@ -158,6 +147,12 @@ static _printf_(2, 3) void fail(struct database *database, const char *format, .
         database->failures++;
         arm(database, reconnect_delay(database->failures, PAUSE_MIN_USEC, PAUSE_MAX_USEC));
         go_down(database, &error);
+}
+
+void database_drop(struct database *database, const struct error_report *error)
+{
+        if (!database->freed)
+                fail(database, "%s", error->text);
 }
 
 static void refuse(struct database *database)

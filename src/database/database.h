@@ -97,6 +97,10 @@ struct database *database_free(struct database *database);
 int database_run(struct database *database, const struct database_statement *statements, size_t n,
                  bool writes, const struct database_batch_ops *ops, void *userdata);
 
+/* Connects anew after a pause; the error is the reason. Call when a batch has shown that the database cannot
+ * be used. */
+void database_drop(struct database *database, const struct error_report *error);
+
 enum database_state database_state(const struct database *database);
 const struct error_report *database_error(const struct database *database); /* NULL: no error */
 /* How long the last batch took; 0: unknown. */

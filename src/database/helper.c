@@ -108,8 +108,10 @@ static int on_attempt(sd_event_source *source _unused_, uint64_t due _unused_, v
         switch (driver_connect(&helper->settings, &fd, &error)) {
         case DRIVER_CONNECTED:
                 if (fd >= 0 &&
-                    sd_event_add_io(helper->event, &helper->io, fd, EPOLLIN, on_unasked, helper) < 0)
-                        return -ENOMEM;
+                    sd_event_add_io(helper->event, &helper->io, fd, EPOLLIN, on_unasked, helper) < 0) {
+                        fail(helper);
+                        return 0;
+                }
                 helper->report.connections++;
                 helper->up_at = clock_now(CLOCK_MONOTONIC);
                 set_state(helper, DATABASE_CONNECTED, &(struct error_report){0});

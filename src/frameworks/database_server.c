@@ -168,14 +168,20 @@ static int database_questions_add(struct database_questions *questions, const st
         }
 }
 
-/* Returns true if another query of the batch asks for the same jobs, or both are QUERY_RELEASED. This one
- * belongs into another batch. */
+/* Returns true if the query belongs into another batch: one of the batch asks for the same jobs, or both are
+ * QUERY_RELEASED; or one is about queues or the database, whose statements may take too long, and then the
+ * database refuses the whole batch. */
 static bool database_questions_conflict(const struct database_questions *questions, const struct ask *ask)
 {
         const struct query *query = ask_query(ask);
+        const bool *wants = questions->wants;
+        bool slow = query->kind == QUERY_QUEUES || query->kind == QUERY_DIAGNOSIS;
 
+        if (slow ? wants[DATABASE_PROCESSES] || wants[DATABASE_JOBS] || wants[DATABASE_RELEASED]
+                 : wants[DATABASE_QUEUES] || wants[DATABASE_COUNTS] || wants[DATABASE_DIAGNOSIS])
+                return true;
         if (query->kind == QUERY_RELEASED)
-                return questions->wants[DATABASE_RELEASED];
+                return wants[DATABASE_RELEASED];
         for (size_t i = 0; query->kind == QUERY_JOBS && i < query->n_texts; i++)
                 if (database_view_find_work(questions->view, query_text(query, i)))
                         return true;
@@ -580,11 +586,20 @@ static void end_unsent(struct database_backend *backend, int error)
 
 static void on_done(enum database_result result, const struct error_report *error, void *userdata)
 {
-        struct reader *reader = ((struct database_backend *)userdata)->reader;
+        struct database_backend *backend = userdata;
+        struct reader *reader = backend->reader;
 
+        /* A database that shows no processes, as while a migration locks a table, is away: nothing that it
+         * does not show is missing. */
+        backend_enter(backend);
         reader_decoding(reader, true);
-        end_batch(userdata, result, error);
+        if (result == DATABASE_REFUSED && backend->questions.wants[DATABASE_PROCESSES]) {
+                database_drop(backend->database, error);
+                result = DATABASE_LOST;
+        }
+        end_batch(backend, result, error);
         reader_decoding(reader, false);
+        backend_leave(backend);
 }
 
 static int on_row(size_t statement, const struct database_row *row, void *userdata)

@@ -542,7 +542,7 @@ static void gather(struct ask *ask, const struct redis_command *commands, size_t
         struct gathering *gathering = calloc(1, sizeof(*gathering));
         int r = gathering ? redis_batch_new(&ops, gathering, &gathering->batch) : -ENOMEM;
 
-        if (r < 0) {
+        if (!gathering || r < 0) {
                 free(gathering);
                 ask_fail_errno(ask, r);
                 return;

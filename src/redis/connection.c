@@ -94,18 +94,7 @@ static void connection_destroy(struct connection *connection)
         free(connection);
 }
 
-/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
-static void connection_enter(struct connection *connection)
-{
-        connection->entered++;
-}
-
-static void connection_leave(struct connection *connection)
-{
-        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--connection->entered == 0 && connection->freed)
-                connection_destroy(connection);
-}
+DEFINE_ENTER_AND_LEAVE(struct connection, connection_enter, connection_leave, connection_destroy)
 
 /* Returns when to act if nothing arrives. */
 static usec_t next_deadline(const struct connection *connection)

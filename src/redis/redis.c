@@ -20,6 +20,8 @@
 /* How often to check the server: with Sentinels its role, since a master may become a replica without notice,
  * and whether it accepts writes. */
 #define CHECK_USEC USEC_PER_SEC
+/* Another move of the master within this time is followed by the next attempt. */
+#define MOVE_USEC USEC_PER_SEC
 /* Writes count as refused until none was for this long: at its memory limit, a server refuses some. */
 #define REFUSED_USEC (5 * USEC_PER_SEC)
 
@@ -67,6 +69,7 @@ struct redis {
         usec_t rtt_usec;
         uint64_t connection_count;
         unsigned failures; /* consecutive, for the backoff */
+        usec_t moved_at;   /* when a Sentinel last named another master */
 
         struct redis_request *commands; /* without a reply, oldest first */
         struct redis_request *newest;   /* last in the list; valid if the list is not empty */
@@ -88,18 +91,7 @@ static void redis_destroy(struct redis *redis)
         free(redis);
 }
 
-/* Enclose all calls of callbacks: the object stays until the outermost call has returned. */
-static void redis_enter(struct redis *redis)
-{
-        redis->entered++;
-}
-
-static void redis_leave(struct redis *redis)
-{
-        /* -fanalyzer: each leave follows an enter, so the object stays until the last leave. */
-        if (--redis->entered == 0 && redis->freed)
-                redis_destroy(redis);
-}
+DEFINE_ENTER_AND_LEAVE(struct redis, redis_enter, redis_leave, redis_destroy)
 
 static void set_state(struct redis *redis, enum reader_state state, const struct error_report *error)
 {
@@ -395,15 +387,20 @@ static void on_master(const char *host, unsigned port, void *userdata)
         struct redis *redis = userdata;
         bool same = redis->endpoint.port == port && strcmp(redis->master, host) == 0;
 
+        usec_t now = clock_now(CLOCK_MONOTONIC);
+
         /* No change of the master: continue the attempt, or the wait for the next one. */
         if (same && redis->phase != PHASE_LOCATING)
                 return;
+        /* A Sentinel that names others all the time costs little: the next attempt asks for the master. */
+        bool waits = redis->phase != PHASE_LOCATING && now < usec_add(redis->moved_at, MOVE_USEC);
         redis_enter(redis);
         if (redis->phase >= PHASE_CONNECTING)
                 attempt_failed(redis, "the master moved from %s to %.80s, port %u", redis->server_text, host,
                                port);
         /* -fanalyzer: the object stays until redis_leave(). */
-        if (!redis->freed) {
+        if (!redis->freed && !waits) {
+                redis->moved_at = now;
                 snprintf(redis->master, sizeof(redis->master), "%s", host);
                 snprintf(redis->server_text, sizeof(redis->server_text),
                          strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The HTTP server: libmicrohttpd on sd-event, with limits on what a client can use. */
 #include "web/http.h"
-#include "web/http_clients.h"
 #include "web/loop.h"
 #include <microhttpd.h>
 #include <string.h>
@@ -33,6 +32,31 @@ struct listener {
         sd_event_source *io;
 };
 
+/* A connection and its current request. */
+struct http_request {
+        struct http *http;
+        TAILQ_ENTRY(http_request) entry;
+        struct MHD_Connection *connection;
+        int fd;              /* owned by libmicrohttpd */
+        uint64_t peer;       /* the same for all connections from an address, for IPv6 from a /64 */
+        bool asked;          /* the request header was read */
+        usec_t since;        /* last progress: connection opened, request read, or response finished */
+        bool put_off;        /* waits for http_resume(), see http_wait() */
+        bool answered;       /* a response was queued, or http_wait() was called */
+        bool reads_head;     /* the request is HEAD: the response has no body */
+        bool ended;          /* shut down; the library has yet to close it */
+        struct shared *text; /* response that the client reads; NULL: none, or that of a stream */
+        usec_t text_at;      /* since when the client may read text or the message of the stream */
+        struct viewer viewer;
+};
+
+struct http_clients {
+        struct http_limits limits;
+        TAILQ_HEAD(http_requests, http_request) list; /* ordered by since */
+        struct http_counts counts;
+        unsigned sweeps; /* number of calls of sweep() */
+};
+
 struct http {
         sd_event *event;
         http_handler handler;
@@ -47,11 +71,221 @@ struct http {
         struct http_clients clients;
 };
 
+/* libmicrohttpd continues the connection in its next run, which only this function schedules. */
+static void resume(struct http_request *request)
+{
+        MHD_resume_connection(request->connection);
+        loop_arm(request->http->run, 0);
+}
+
+/* Returns the same number for all connections from an address. Sockets at a path have one address. */
+static uint64_t peer_of(const struct sockaddr *address)
+{
+        uint64_t peer = 0;
+
+        if (address && address->sa_family == AF_INET) {
+                const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)address;
+
+                peer = in->sin_addr.s_addr;
+        } else if (address && address->sa_family == AF_INET6) {
+                const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)(const void *)address;
+
+                memcpy(&peer, &in6->sin6_addr, sizeof(peer));
+        }
+        return peer;
+}
+
+/* Marks progress of the request. */
 static void touch(struct http_request *request)
 {
         struct http *http = request->http;
 
-        http_clients_touch(&http->clients, request, loop_now(http->event, CLOCK_MONOTONIC));
+        request->since = loop_now(http->event, CLOCK_MONOTONIC);
+        TAILQ_REMOVE(&http->clients.list, request, entry);
+        TAILQ_INSERT_TAIL(&http->clients.list, request, entry);
+}
+
+/* The stream has ended. Does nothing if the request has no stream. */
+static void leave_stream(struct http_clients *clients, struct http_request *request)
+{
+        if (request->viewer.stream) {
+                stream_leave(&request->viewer);
+                clients->counts.streams--;
+        }
+        request->viewer = (struct viewer){0};
+}
+
+/* Ends the connection. The request stays in the list until the library closes the connection. */
+static void end_client(struct http_clients *clients, struct http_request *request)
+{
+        bool suspended = request->put_off || request->viewer.waits;
+
+        if (request->ended)
+                return;
+        request->ended = true;
+        clients->counts.refused++;
+        request->put_off = false;
+        leave_stream(clients, request);
+        (void)shutdown(request->fd, SHUT_RDWR);
+        if (suspended)
+                resume(request);
+}
+
+/* Continues the waiting requests of http_wait(). */
+static void stop_waiting(struct http_clients *clients)
+{
+        struct http_request *request;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                if (!request->put_off)
+                        continue;
+                request->put_off = false;
+                resume(request);
+        }
+}
+
+/* Returns how many streams there are from the address of the request. */
+static unsigned count_streams(const struct http_clients *clients, const struct http_request *request)
+{
+        const struct http_request *each;
+        unsigned n = 0;
+
+        TAILQ_FOREACH(each, &clients->list, entry) {
+                n += each->viewer.stream && each->peer == request->peer;
+        }
+        return n;
+}
+
+/* Returns the oldest of the streams whose address has the most. Returns NULL if there is no stream. */
+static struct http_request *find_stream(const struct http_clients *clients)
+{
+        struct http_request *request, *found = NULL;
+        unsigned most = 0;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                if (!request->viewer.stream || (found && request->peer == found->peer))
+                        continue;
+                unsigned n = count_streams(clients, request);
+                if (n > most) {
+                        most = n;
+                        found = request;
+                }
+        }
+        return found;
+}
+
+/* Ends one connection: the one that has kept the server waiting for the longest time. If all are streams or
+ * wait for the server: a stream. If there is no stream: the latest. */
+static void end_one(struct http_clients *clients)
+{
+        struct http_request *request, *found = NULL, *last = NULL;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                if (request->ended || request->viewer.stream)
+                        continue;
+                if (request->put_off)
+                        last = request;
+                else if (!found)
+                        found = request;
+        }
+        found = found ?: find_stream(clients) ?: last;
+        if (found)
+                end_client(clients, found);
+}
+
+/* Ends streams until there is a place for one more: the oldest of those whose address has the most. */
+static void make_room_for_stream(struct http_clients *clients)
+{
+        while (clients->counts.streams >= clients->limits.streams) {
+                struct http_request *found = find_stream(clients);
+
+                if (!found)
+                        return;
+                end_client(clients, found);
+        }
+}
+
+static bool takes_too_long(const struct http_clients *clients, const struct http_request *request, usec_t now)
+{
+        const struct http_limits *limits = &clients->limits;
+
+        /* A viewer that has read everything waits for new messages, so it has no timeout. */
+        if (request->viewer.stream)
+                return !request->viewer.waits && usec_sub(now, request->text_at) > limits->message_usec;
+        return usec_sub(now, request->since) > (request->asked ? limits->answer_usec : limits->wait_usec);
+}
+
+/* Returns the text that the client reads, or NULL. */
+static struct shared *text_of(const struct http_request *request)
+{
+        return request->ended ? NULL : request->viewer.stream ? request->viewer.text : request->text;
+}
+
+/* Returns the size of all texts that clients read, each counted once. */
+static size_t count_unread(struct http_clients *clients)
+{
+        const struct http_request *request;
+        size_t bytes = 0;
+
+        clients->sweeps++;
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                struct shared *text = text_of(request);
+
+                if (!text || text->counted == clients->sweeps)
+                        continue;
+                text->counted = clients->sweeps;
+                bytes += text->size;
+        }
+        return bytes;
+}
+
+/* Returns the text that a client has been reading for the longest time. Returns NULL if there is none, or
+ * only a single text. */
+static const struct shared *find_oldest_text(const struct http_clients *clients)
+{
+        const struct http_request *request, *oldest = NULL;
+        bool several = false;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                const struct shared *text = text_of(request);
+
+                if (!text)
+                        continue;
+                several |= oldest && text_of(oldest) != text;
+                if (!oldest || request->text_at < oldest->text_at)
+                        oldest = request;
+        }
+        return several ? text_of(oldest) : NULL;
+}
+
+static void end_readers(struct http_clients *clients, const struct shared *text)
+{
+        struct http_request *request;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                if (text_of(request) == text)
+                        end_client(clients, request);
+        }
+}
+
+/* Ends connections that take too long, and those that read the oldest texts if these need too much memory. */
+static void sweep(struct http_clients *clients, usec_t now)
+{
+        struct http_request *request;
+        const struct shared *text;
+
+        TAILQ_FOREACH(request, &clients->list, entry) {
+                if (takes_too_long(clients, request, now))
+                        end_client(clients, request);
+        }
+        /* Slow clients keep texts that newer ones have superseded. */
+        for (size_t bytes = count_unread(clients); bytes > clients->limits.unread_bytes;) {
+                text = find_oldest_text(clients);
+                if (!text)
+                        return;
+                bytes -= text->size;
+                end_readers(clients, text);
+        }
 }
 
 static void set_listening(struct http *http, bool on)
@@ -91,7 +325,7 @@ static int on_sweep(sd_event_source *source, uint64_t usec, void *userdata)
         struct http *http = userdata;
         struct http_clients *clients = &http->clients;
 
-        http_clients_sweep(clients, usec);
+        sweep(clients, usec);
         /* File descriptors may be available again. */
         if (http->paused && clients->counts.connections < clients->limits.connections)
                 set_listening(http, true);
@@ -115,7 +349,7 @@ static void make_room(struct http *http)
 {
         set_listening(http, false);
         arm_sweep(http);
-        (void)http_clients_make_room(&http->clients);
+        end_one(&http->clients);
 }
 
 static struct http_request *request_of(struct MHD_Connection *connection)
@@ -144,7 +378,7 @@ static void begin_connection(struct http *http, struct MHD_Connection *connectio
         *request = (struct http_request){.http = http,
                                          .connection = connection,
                                          .fd = fd,
-                                         .peer = http_clients_peer(peer),
+                                         .peer = peer_of(peer),
                                          .since = loop_now(http->event, CLOCK_MONOTONIC)};
         TAILQ_INSERT_TAIL(&http->clients.list, request, entry);
         arm_sweep(http);
@@ -178,17 +412,10 @@ static void on_completed(void *cls _unused_, struct MHD_Connection *connection, 
 
         if (!request)
                 return;
-        http_clients_leave_stream(&request->http->clients, request);
+        leave_stream(&request->http->clients, request);
         request->text = shared_drop(request->text);
         request->put_off = request->asked = false;
         touch(request);
-}
-
-/* libmicrohttpd continues the connection in its next run, which only this function schedules. */
-static void resume(struct http_request *request)
-{
-        MHD_resume_connection(request->connection);
-        loop_arm(request->http->run, 0);
 }
 
 bool http_is_head(const struct http_request *request)
@@ -304,7 +531,7 @@ struct viewer *http_stream(struct http_request *request, struct stream *stream)
                 http_answer(request, &answer);
                 return NULL;
         }
-        http_clients_make_room_for_stream(&http->clients);
+        make_room_for_stream(&http->clients);
         struct MHD_Response *response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, CONNECTION_BYTES,
                                                                           read_stream, request, NULL);
         if (!queue(request, answer.status, response, &answer))
@@ -324,7 +551,7 @@ void http_wait(struct http_request *request)
 
 void http_resume(struct http *http)
 {
-        http_clients_stop_waiting(&http->clients);
+        stop_waiting(&http->clients);
 }
 
 struct http_counts http_count(const struct http *http)
@@ -575,10 +802,8 @@ int http_new(struct http **ret, sd_event *event, const struct http_limits *limit
 
         if (!http)
                 return -ENOMEM;
-        *http = (struct http){.event = event,
-                              .handler = handler,
-                              .userdata = userdata,
-                              .clients = {.limits = *limits, .resume = resume}};
+        *http = (struct http){
+                .event = event, .handler = handler, .userdata = userdata, .clients = {.limits = *limits}};
         TAILQ_INIT(&http->clients.list);
         int r = start(http);
         *ret = r < 0 ? http_free(http) : http;

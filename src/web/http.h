@@ -3,13 +3,30 @@
 #pragma once
 
 #include "web/address.h"
-#include "web/http_counts.h"
 #include "web/stream.h"
 #include <systemd/sd-event.h>
 
 struct http;
 /* A request that is waiting for its response. */
 struct http_request;
+
+/* Counters for the metrics. */
+struct http_counts {
+        unsigned connections, streams; /* open now; streams are also counted as connections */
+        uint64_t requests;
+        uint64_t refused; /* connections closed to free a slot or after a timeout */
+};
+
+struct http_limits {
+        unsigned connections;
+        unsigned streams;    /* maximum streams among the connections */
+        usec_t wait_usec;    /* for reading a whole request, from the last response or the start of the
+                                connection */
+        usec_t answer_usec;  /* for the client to read a whole response */
+        usec_t message_usec; /* for the client to read a whole message of a stream */
+        size_t unread_bytes; /* of all texts together that clients are reading; a text that many clients read
+                                counts once */
+};
 
 struct http_answer {
         unsigned status; /* HTTP status code */

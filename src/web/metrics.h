@@ -2,7 +2,7 @@
 /* The metrics of several instances, and those of sqmgr-web itself. No I/O. */
 #pragma once
 
-#include "web/http_counts.h"
+#include "web/http.h"
 #include "web/instances.h"
 #include "wire/metrics.h"
 

@@ -12,7 +12,7 @@ struct viewer;
 /* A text with a reference count: rendered once, sent to many clients. */
 struct shared {
         unsigned holders;
-        unsigned counted; /* for http_clients.c: the last sweep that counted this text */
+        unsigned counted; /* for http.c: the last sweep that counted this text */
         size_t size;      /* size of data in bytes */
         char *data;
 };

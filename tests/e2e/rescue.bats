@@ -63,6 +63,21 @@ busy_worker() { sqmgrctl jobs --json | jq '.jobs[0].pid'; }
         wait_until 30 has_done 1
 }
 
+@test "rescue: a job that Redis refuses to take back holds up no other, and is put back once it can be" {
+        start_workers 1 < <(printf '%s\n' "command = $(sidekiq_command 3) -q default -q bad" 'active_process_count = 1' 'rescue_jobs = requeue')
+        for queue in bad default; do
+                redis lpush "queue:$queue" "{\"class\":\"Hold\",\"args\":[\"$folder/release\"],\"jid\":\"in-$queue\",\"queue\":\"$queue\",\"retry\":false}"
+        done
+        wait_until 30 shown 2
+        redis set queue:bad 'no list'
+        kill -KILL "$(busy_worker)"
+        wait_until 20 event_count_is job-rescued 1
+        redis del queue:bad
+        wait_until 30 event_count_is job-rescued 2
+        touch "$folder/release"
+        wait_until 30 has_done 2
+}
+
 @test "rescue: jobs that died while sqmgr was dead are requeued once; those of a clean exit are not" {
         start_workers 2 configure_fleet 'rescue_jobs = requeue'
         enqueue 1 Hold "$folder/release"

@@ -89,6 +89,11 @@ const struct error_report *database_error(const struct database *database)
         return database->has_error ? &database->error : NULL;
 }
 
+void database_drop(struct database *database _unused_, const struct error_report *error)
+{
+        fake_state(DATABASE_DOWN, error->text);
+}
+
 usec_t database_rtt_usec(const struct database *database _unused_)
 {
         return 1234;

@@ -61,8 +61,8 @@ TEST(the_connection_gets_url_and_probe)
         ck_assert_str_eq(reader_error(reader)->text, "no route to host");
 }
 
-/* All queries of a poll are one batch, in which each statement runs once. */
-TEST(queries_of_a_poll_are_one_batch)
+/* All queries of a poll are one batch, in which each statement runs once, and those about queues the next. */
+TEST(queries_of_a_poll_are_two_batches)
 {
         struct answer *heartbeat = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 1);
         struct answer *other = ask_text(QUERY_HEARTBEAT, "web-1:4712:8", 0);
@@ -74,26 +74,29 @@ TEST(queries_of_a_poll_are_one_batch)
 
         run_batch(1);
         ck_assert(!fake.batch.writes);
-        ck_assert_uint_eq(fake.batch.n, 4);
+        ck_assert_uint_eq(fake.batch.n, 3);
         ck_assert_int_eq(fake_find("TimeZone"), 0);
         ck_assert_str_eq(parameter("last_heartbeat_at", 0), "[\"web-1\"]");
         ck_assert_str_eq(parameter("JOIN solid_queue_jobs j", 0), "[\"7\"]");
-        ck_assert_str_eq(parameter("solid_queue_pauses", 0), "[\"low\"]");
-        ck_assert_str_eq(parameter("solid_queue_pauses", 1), "1001");
         give_worker("8", "4712", "1795759200");
         give_worker("7", "4711", "1795759201.5");
         ck_assert_int_eq(fake_row("JOIN solid_queue_jobs j",
                                   row_of("web-1", "4711", "7", "17", "a-uuid", "ReportJob", "low",
                                          "1795759000", "31", "41", "{\"job_class\"")),
                          0);
-        ck_assert_int_eq(
-                fake_row("solid_queue_pauses", row_of("rep-a", "3", "1795759100", "1795759200", "0")), 0);
-        ck_assert_int_eq(fake_row("solid_queue_pauses", row_of("low", "2", "1795759170", "1795759200", "1")),
-                         0);
         ck_assert(!is_answered(heartbeat));
         fake_done(DATABASE_DONE, NULL);
 
         wait_for(jobs);
+        run_batch(2);
+        ck_assert_str_eq(parameter("solid_queue_pauses", 0), "[\"low\"]");
+        ck_assert_str_eq(parameter("solid_queue_pauses", 1), "1001");
+        ck_assert_int_eq(
+                fake_row("solid_queue_pauses", row_of("rep-a", "3", "1795759100", "1795759200", "0")), 0);
+        ck_assert_int_eq(fake_row("solid_queue_pauses", row_of("low", "2", "1795759170", "1795759200", "1")),
+                         0);
+        fake_done(DATABASE_DONE, NULL);
+        wait_for(queues);
         ck_assert_int_eq(heartbeat->status, ANSWER_OK);
         ck_assert(heartbeat->heartbeat.found);
         ck_assert_uint_eq(heartbeat->heartbeat.heartbeat.sent_usec, UINT64_C(1795759201500000));
@@ -113,7 +116,6 @@ TEST(queries_of_a_poll_are_one_batch)
         ck_assert_uint_eq(jobs->jobs.lists[0].n_jobs, 1);
         ck_assert_str_eq(jobs->jobs.lists[0].jobs[0].class, "ReportJob");
         ck_assert_str_eq(jobs->jobs.lists[0].jobs[0].entry, "31:41:{\"job_class\"");
-        ck_assert_uint_eq(fake.batches, 1);
 }
 
 /* Rows may have been read before a query arrived: it is answered from the next batch. */
@@ -273,12 +275,9 @@ TEST(released_jobs_are_asked_for_with_their_claims)
         ck_assert_uint_eq(wait_for(other)->released.n, 0);
 }
 
-static const struct {
-        enum database_result result;
-        enum answer_status status;
-} failures[] = {{DATABASE_LOST, ANSWER_LOST}, {DATABASE_REFUSED, ANSWER_REFUSED}};
+static const enum database_result failures[] = {DATABASE_LOST, DATABASE_REFUSED};
 
-/* Rows of a batch that fails are dropped. */
+/* Rows of a batch that fails are dropped. A database that refuses to show processes is down. */
 TEST_LOOP(a_failed_batch_answers_nothing, ELEMENTSOF(failures))
 {
         struct answer *heartbeat = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 0);
@@ -286,15 +285,34 @@ TEST_LOOP(a_failed_batch_answers_nothing, ELEMENTSOF(failures))
 
         run_batch(1);
         give_worker("7", "4711", "1795759200");
-        fake_done(failures[_i].result, "no reply in time");
+        fake_done(failures[_i], "no reply in time");
         wait_for(scan);
-        ck_assert_int_eq(heartbeat->status, failures[_i].status);
-        ck_assert_int_eq(scan->status, failures[_i].status);
+        ck_assert_int_eq(heartbeat->status, ANSWER_LOST);
+        ck_assert_int_eq(scan->status, ANSWER_LOST);
         ck_assert_str_eq(scan->error.text, "no reply in time");
+        ck_assert_int_eq(reader_state(reader) == READER_STATE_DOWN, failures[_i] == DATABASE_REFUSED);
+        fake_state(DATABASE_CONNECTED, NULL);
         struct answer *next = ask_scan_of("web-1");
         run_batch(2);
         fake_done(DATABASE_DONE, NULL);
         ck_assert_uint_eq(wait_for(next)->scan.n, 0);
+}
+
+/* A statement about queues may take too long: what is refused with it is not what shows processes. */
+TEST(queues_are_read_in_a_batch_of_their_own)
+{
+        struct answer *heartbeat = ask_text(QUERY_HEARTBEAT, "web-1:4711:7", 0);
+        struct answer *queues = ask_for(&(struct query){.kind = QUERY_QUEUES, .numbers = {1}});
+
+        run_batch(1);
+        ck_assert_int_lt(fake_find("queue_name"), 0);
+        fake_done(DATABASE_DONE, NULL);
+        ck_assert_int_eq(wait_for(heartbeat)->status, ANSWER_OK);
+        run_batch(2);
+        ck_assert_int_lt(fake_find("last_heartbeat_at"), 0);
+        fake_done(DATABASE_REFUSED, "statement timeout");
+        ck_assert_int_eq(wait_for(queues)->status, ANSWER_REFUSED);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_CONNECTED);
 }
 
 static const int errors[] = {-ENOTCONN, -ENOMEM, -EBUSY};

@@ -188,6 +188,19 @@ TEST(a_locked_claim_is_given_up)
         assert_rescue(ask_requeue_of(UNIT, WORKER, entry, true, 2), RESCUE_REQUEUED, 1);
 }
 
+/* A migration locks a table: heartbeats that are not shown are not missing. */
+TEST(a_locked_table_shows_that_the_database_is_away)
+{
+        PGconn *connection = PQconnectdb(postgresql_url);
+
+        PQclear(PQexec(connection, "BEGIN; LOCK TABLE solid_queue_claimed_executions"));
+        ck_assert_int_eq(wait_for(ask_text(QUERY_HEARTBEAT, UNIT, 0))->status, ANSWER_LOST);
+        ck_assert_int_eq(reader_state(reader), READER_STATE_DOWN);
+        PQfinish(connection);
+        run_until(reader_state(reader) == READER_STATE_CONNECTED);
+        ck_assert_int_eq(wait_for(ask_text(QUERY_HEARTBEAT, UNIT, 0))->status, ANSWER_OK);
+}
+
 TEST(reading_locks_nothing)
 {
         check_locks(database_format_of(SOLID_QUEUE)->engines[DATABASE_POSTGRESQL], "[\"1\"]");

@@ -132,6 +132,10 @@ static void ask_next(struct rescue *rescue)
 
         if (!fleet)
                 return;
+        if (rescue->next_job == rescue->jobs.n_jobs && rescue->error.text[0] != '\0') {
+                try_again(rescue, &rescue->error);
+                return;
+        }
         if (rescue->next_job == rescue->jobs.n_jobs) {
                 rescue_observe_unknown(&rescue->dead.worker.worker, &rescue->jobs);
                 rescue_free(rescue);
@@ -163,12 +167,14 @@ static void on_requeued(struct answer *answer, void *userdata)
         struct fleet *fleet = world_fleet(rescue->runtime->world, rescue->dead.fleet);
 
         rescue->reader = NULL;
-        if (answer->status != ANSWER_OK) {
+        /* A job that is refused holds up no other: it is tried again after the others. */
+        if (answer->status != ANSWER_OK)
                 rescue->error = answer->error;
+        if (answer->status == ANSWER_LOST) {
                 try_again(rescue, &rescue->error);
                 return;
         }
-        if (fleet)
+        if (fleet && answer->status == ANSWER_OK)
                 rescue_observe(&rescue->dead.worker.worker, &rescue->jobs.jobs[rescue->next_job],
                                answer->requeue.outcome, answer->requeue.times, rescue->how);
         rescue->next_job++;

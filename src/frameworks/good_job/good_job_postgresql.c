@@ -14,7 +14,8 @@ static const char processes[] =
         "  WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted AND l.database ="
         "   (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())"
         " )"
-        " SELECT p.state->>'hostname', p.state->>'pid', p.id, date_part('epoch', p.updated_at), "
+        " SELECT substr(p.state->>'hostname', 1, 255), substr(p.state->>'pid', 1, 20), p.id, "
+        "date_part('epoch', p.updated_at), "
         "date_part('epoch', p.created_at),"
         " substr(CAST(jsonb_path_query_array(p.state, '$.schedulers[*].queues') AS text), 1,"
         "  " DATABASE_DOCUMENT_MAX_TEXT "),"
@@ -33,7 +34,8 @@ static const char processes[] =
 
 /* app/models/good_job/job.rb, perform(): a running job names its process. */
 static const char jobs[] =
-        "SELECT p.state->>'hostname', p.state->>'pid', p.id, p.id, coalesce(j.active_job_id, j.id),"
+        "SELECT substr(p.state->>'hostname', 1, 255), substr(p.state->>'pid', 1, 20), p.id, p.id, "
+        "coalesce(j.active_job_id, j.id),"
         " j.job_class, j.queue_name,"
         " date_part('epoch', coalesce(j.performed_at, j.locked_at))"
         " FROM good_job_processes p"

@@ -143,7 +143,7 @@ static bool take_times(const char *arguments, struct database_rescue *ret)
 /* The entry is `CLAIM:JOB:` and the beginning of the job's arguments. */
 static bool take_entry(const struct field *entry, struct database_rescue *ret)
 {
-        char text[128], *const numbers[] = {ret->claim, ret->job};
+        char text[256], *const numbers[] = {ret->claim, ret->job};
         const char *at = text;
         unsigned long long number;
 

@@ -21,7 +21,7 @@ static const char processes[] = "SELECT coalesce(p.supervisor_id, p.id), p.kind,
                                 " ORDER BY 1, p.supervisor_id IS NOT NULL, p.id" DATABASE_LIMIT;
 
 static const char jobs[] =
-        "SELECT s.hostname, s.pid, s.id, w.id, j.active_job_id, substr(j.class_name, 1, 255),"
+        "SELECT s.hostname, s.pid, s.id, w.id, substr(j.active_job_id, 1, 255), substr(j.class_name, 1, 255),"
         " substr(j.queue_name, 1, 255), date_part('epoch', c.created_at), c.id, c.job_id,"
         " substr(j.arguments, 1, 40)"
         " FROM solid_queue_processes s"
